@@ -3,14 +3,15 @@
 //! engine.
 //!
 //! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
-//! matches, and panics on invalid base64. Here the event's first fields determine its kind, the
-//! event is parsed once, and errors are reported.
+//! matches, and panics on invalid base64. Here the event's first fields determine its format,
+//! the event is parsed once, and errors are reported.
 
+mod agentcore;
 mod client_context;
 mod direct;
 mod encoding;
+mod format;
 mod http_api;
-mod kind;
 mod load_balancer;
 mod parse;
 mod path;
@@ -39,14 +40,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
+    EventKind,
     arrival::{Invocation, InvocationError},
     payload::LARGEST_PAYLOAD,
     protocol::{admission::AppState, problem},
 };
-use client_context::is_from_agentcore;
 pub(crate) use client_context::read_client_context;
 use encoding::EventBody;
-use kind::{EventError, EventKind, kind_of};
+use format::{EventError, EventFormat, format_of};
 use parse::parse;
 use principal::Principal;
 
@@ -107,16 +108,39 @@ pub(crate) async fn invoke(
     context: lambda_runtime::Context,
     is_cold: bool,
 ) -> Result<EventResponse, InvocationError> {
-    if is_from_agentcore(&context) {
-        return Err(EventError::AgentCore.into());
+    let accept = |kind| {
+        let is_accepted = app.events.has(kind);
+        is_accepted
+            .then_some(())
+            .ok_or(EventError::NotAccepted(kind))
+    };
+    if let Some(call) = agentcore::call_in(&context) {
+        accept(EventKind::AgentCore)?;
+        let invocation = invocation_of(&context, is_cold);
+        let answer = agentcore::answer(app, call?, event, invocation).await;
+        return Ok(EventResponse::Answer(answer));
     }
-    let request = match kind_of(event)? {
-        EventKind::Rest => parse(event).map(rest::request)?,
-        EventKind::Http => parse(event).map(http_api::request)?,
-        EventKind::Alb => parse(event).map(load_balancer::request)?,
-        EventKind::Direct => {
-            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await?;
-            return Ok(EventResponse::Answer(answer));
+    let request = match format_of(event)? {
+        EventFormat::Rest => {
+            accept(EventKind::RestApi)?;
+            parse(event).map(rest::request)?
+        }
+        EventFormat::Http => {
+            let parsed = parse(event)?;
+            accept(http_api::kind_of(&parsed))?;
+            http_api::request(parsed)
+        }
+        EventFormat::Alb => {
+            accept(EventKind::LoadBalancer)?;
+            parse(event).map(load_balancer::request)?
+        }
+        EventFormat::Direct => {
+            let fails = app.events.has(EventKind::DirectErrors);
+            if !fails {
+                accept(EventKind::Direct)?;
+            }
+            let answer = direct::answer(app, event, invocation_of(&context, is_cold), fails);
+            return Ok(EventResponse::Answer(answer.await?));
         }
     };
     Ok(respond(router, request, context, is_cold).await)

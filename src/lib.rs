@@ -76,6 +76,7 @@ compile_error!(
      Without it, `cargo lambda build` and `sam build` use \"abort\"."
 );
 
+mod agentcore_user;
 mod arrival;
 mod assemble;
 mod auth;
@@ -85,9 +86,9 @@ mod call;
 mod challenge;
 #[cfg(feature = "client")]
 pub mod client;
-mod direct_calls;
 mod error;
 mod event;
+mod event_kind;
 mod hash;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
@@ -119,6 +120,9 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 // The pages of `idempotency`, `models`, `secrets` and `testing` are part of these modules'
 // documentation.
 // Some pages have examples that need a cargo feature.
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/agentcore.md")]
+pub mod agentcore {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/architecture.md")]
 pub mod architecture {}
@@ -174,13 +178,14 @@ pub mod prelude {
     pub use crate::{Content, Context, Failure, Secret, Server, Tool, Toolkit, run, serve};
 }
 
+pub use agentcore_user::AgentCoreUser;
 #[cfg(feature = "jwt")]
 pub use auth::jwt::Jwt;
 #[cfg(feature = "oidc")]
 pub use auth::oidc::Oidc;
 pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
-pub use direct_calls::DirectCalls;
 pub use error::{Error, StoreError};
+pub use event_kind::EventKind;
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,

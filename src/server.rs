@@ -8,9 +8,9 @@ use std::{pin::Pin, sync::Arc};
 use axum::Router;
 
 use crate::{
-    Auth, DirectCalls, ServerInfo, Toolkit, call::watch::Watch, idempotency::Idempotency,
-    oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD, protocol::Protocol,
-    secrets::Secrets,
+    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, call::watch::Watch,
+    idempotency::Idempotency, oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
+    protocol::Protocol, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -49,7 +49,8 @@ pub struct Server {
     pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
-    pub(crate) direct_calls: Option<DirectCalls>,
+    pub(crate) events: Option<Vec<EventKind>>,
+    pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) lists_callable: Option<bool>,
     pub(crate) explorer: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -76,7 +77,8 @@ impl Server {
             on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
-            direct_calls: None,
+            events: None,
+            agentcore_user: None,
             lists_callable: None,
             explorer: None,
             is_healthy: None,
@@ -203,11 +205,22 @@ impl Server {
         self
     }
 
-    /// Sets what happens to events that are calls by themselves. By default the environment decides
-    /// (see [`serve`](crate::serve)), and [`testing`](crate::testing) answers them.
+    /// Sets the kinds of events that the function accepts on Lambda; an event of another kind fails the
+    /// invocation. With both [`EventKind::Direct`] and [`EventKind::DirectErrors`], the latter applies.
+    /// By default the environment decides (see [`serve`](crate::serve)); without a setting, and in
+    /// [`testing`](crate::testing), these are [`EventKind::DEFAULT`].
     #[must_use]
-    pub fn direct_calls(mut self, direct_calls: DirectCalls) -> Self {
-        self.direct_calls = Some(direct_calls);
+    pub fn events(mut self, kinds: impl IntoIterator<Item = EventKind>) -> Self {
+        self.events = Some(kinds.into_iter().collect());
+        self
+    }
+
+    /// Sets the header in which an `AgentCore` Gateway passes on the user of a call
+    /// ([`agentcore`](crate::agentcore)). By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, such calls have no user.
+    #[must_use]
+    pub fn agentcore_user(mut self, user: AgentCoreUser) -> Self {
+        self.agentcore_user = Some(user);
         self
     }
 
@@ -263,7 +276,7 @@ impl Server {
     }
 
     /// Changes the router, for example to add layers (CORS, compression, limits) or your own
-    /// routes. [Direct calls](DirectCalls) do not pass through it.
+    /// routes. [Direct calls](EventKind::Direct) do not pass through it.
     #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));

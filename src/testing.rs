@@ -129,11 +129,25 @@ impl LambdaFunction {
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
     ///
     /// # Errors
-    /// A failed invocation, as Lambda reports it: the text is neither an event that carries an HTTP
-    /// request nor a call, or it is a call that does not succeed, with
-    /// [`DirectCalls::Errors`](crate::DirectCalls::Errors).
+    /// A failed invocation, as Lambda reports it: the event is of a kind that the server does not
+    /// [accept](Server::events), or it is a call that does not succeed, with
+    /// [`EventKind::DirectErrors`](crate::EventKind::DirectErrors).
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
-        let context = lambda_http::lambda_runtime::Context::default();
+        self.invoke_with_context(event, "").await
+    }
+
+    /// Handles one event that comes with this client context: JSON text, as `cargo lambda invoke
+    /// --client-context-file` sends it.
+    ///
+    /// # Errors
+    /// The errors of [`LambdaFunction::invoke`].
+    pub async fn invoke_with_context(
+        &self,
+        event: &str,
+        client_context: &str,
+    ) -> Result<Value, crate::Error> {
+        let mut context = lambda_http::lambda_runtime::Context::default();
+        event::read_client_context(client_context.as_bytes(), &mut context);
         let router = self.router.clone();
         let response = event::invoke(&self.app, router, event, context, false).await?;
         Ok(serde_json::to_value(&response)?)
@@ -144,7 +158,15 @@ impl LambdaFunction {
     /// # Errors
     /// The errors of [`LambdaFunction::invoke`].
     pub async fn respond(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
-        let response = self.invoke(event).await?;
+        self.respond_with_context(event, "").await
+    }
+
+    async fn respond_with_context(
+        &self,
+        event: &str,
+        client_context: &str,
+    ) -> Result<ExpectedResponse, crate::Error> {
+        let response = self.invoke_with_context(event, client_context).await?;
         if response.get("statusCode").is_none() {
             // A call by itself: the answer is the body alone.
             let body = response.to_string();

@@ -9,7 +9,7 @@ use lambda_http::lambda_runtime::Context;
 use serde_json::{json, value::RawValue};
 
 /// The beginning of the names of what an AgentCore Gateway sends.
-const AGENTCORE: &str = "bedrockAgentCore";
+pub(super) const AGENTCORE: &str = "bedrockAgentCore";
 
 /// The fields of an object. Their values are not parsed, so that none is invalid or too deep.
 type Fields = HashMap<String, Box<RawValue>>;
@@ -49,14 +49,8 @@ fn texts_of(fields: Fields) -> HashMap<String, String> {
     fields.map(|(name, value)| (name, text(value))).collect()
 }
 
-/// Returns true if an AgentCore Gateway invoked the function as a Lambda target: the event is then
-/// the arguments that a model chose, whatever fields it has.
-pub(super) fn is_from_agentcore(context: &Context) -> bool {
-    let client_context = context.client_context.as_ref();
-    client_context.is_some_and(|it| it.custom.keys().any(|name| is_of_agentcore(name)))
-}
-
-fn is_of_agentcore(name: &str) -> bool {
+/// Returns true for the name of a field that an AgentCore Gateway sends.
+pub(super) fn is_of_agentcore(name: &str) -> bool {
     let start = name.get(..AGENTCORE.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(AGENTCORE))
 }

@@ -3,29 +3,40 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use crate::{
-    Caller, DirectCalls,
+    Caller,
     arrival::{Invocation, InvocationError},
-    protocol::{DirectCallFormat, admission::AppState, direct},
+    protocol::{
+        DirectCallFormat,
+        admission::AppState,
+        direct::{self, Admission, EventCall},
+    },
 };
 
 /// Answers a direct call. IAM has admitted whoever invokes the function itself, so it needs no
 /// credentials.
 ///
-/// With [`DirectCalls::Errors`], the invocation fails instead if the call does not succeed, for
-/// callers such as Step Functions that can only catch errors.
+/// With `fails`, the invocation fails instead if the call does not succeed, for callers such as Step
+/// Functions that can only catch errors.
 pub(super) async fn answer(
     app: &Arc<AppState>,
     event: &str,
     invocation: Invocation,
+    fails: bool,
 ) -> Result<Box<RawValue>, InvocationError> {
-    let caller = (app.direct_calls != DirectCalls::Off).then_some(Caller::Invoker);
-    let format = DirectCallFormat::default();
-    let answer = direct::answer(app, format, event, caller, invocation).await;
+    let call = EventCall {
+        format: DirectCallFormat::default(),
+        event,
+        headers: HeaderMap::new(),
+        admission: Admission::Admitted(Caller::Invoker),
+        invocation,
+    };
+    let answer = direct::answer(app, call).await;
     match answer.error {
-        Some(error) if app.direct_calls == DirectCalls::Errors => Err(error),
+        Some(error) if fails => Err(error),
         _ => Ok(answer.body),
     }
 }

@@ -12,6 +12,16 @@ use super::{
     principal,
     request::RawEvent,
 };
+use crate::EventKind;
+
+/// Returns the kind of an event. Only the domains of function URLs have this label.
+pub(super) fn kind_of(event: &ApiGatewayV2httpRequest) -> EventKind {
+    let domain = event.request_context.domain_name.as_deref();
+    match domain.and_then(|domain| domain.split('.').nth(1)) {
+        Some("lambda-url") => EventKind::FunctionUrl,
+        _ => EventKind::HttpApi,
+    }
+}
 
 pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {
     let mut headers = event.headers;

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::kind::EventError;
+use super::format::EventError;
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
     serde_json::from_str(json).or_else(|error| {

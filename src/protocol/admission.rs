@@ -12,11 +12,12 @@ use super::{
     refusal::Refusal, sign_in::sign_in,
 };
 use crate::{
-    Caller, DirectCalls,
+    AgentCoreUser, Caller,
     arrival::Arrival,
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
     clock::Clock,
+    event_kind::AcceptedEvents,
     observe::request_log::Observer,
     public_url::PublicUrl,
     tool::reason::Reason,
@@ -34,7 +35,8 @@ pub(crate) struct AppState {
     /// The names of the tools, for protocols without versions and for clients that send them as
     /// ids.
     pub(crate) names: ModelNames,
-    pub(crate) direct_calls: DirectCalls,
+    pub(crate) events: AcceptedEvents,
+    pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
 }
@@ -119,7 +121,11 @@ impl AppState {
         })
     }
 
-    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
+    pub(super) async fn caller_of(
+        &self,
+        headers: &HeaderMap,
+        arrival: &Arrival,
+    ) -> Result<Caller, Refusal> {
         let now = self.wall_clock.now();
         let engine = &self.engine;
         let base = arrival.invocation.base_url.as_deref();

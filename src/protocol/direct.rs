@@ -1,8 +1,8 @@
 //! The driver of calls by themselves: passes an event through decoding and the engine, and returns
 //! its answer.
 //!
-//! No HTTP request carries such a call: it has no headers, no credentials and no route, and its
-//! answer is a body alone.
+//! No HTTP request carries such a call: it has no route, and its answer is a body alone. The headers
+//! and the credentials of a client are there only if its invoker passes them on.
 
 use std::{iter, sync::Arc};
 
@@ -16,7 +16,6 @@ use super::{
 use crate::{
     Caller, Failure,
     arrival::{Arrival, Invocation, InvocationError},
-    auth::Unauthenticated,
     call::{Call, Outcome},
     observe::request_log::{RequestLog, RequestNames},
     payload::{encoded_size, fits},
@@ -52,22 +51,40 @@ pub(crate) struct Answer {
     pub(crate) error: Option<InvocationError>,
 }
 
-/// Answers an event. Without a `caller`, such events are off.
-pub(crate) async fn answer<F: CallFormat>(
-    app: &Arc<AppState>,
-    mut format: F,
-    event: &str,
-    caller: Option<Caller>,
-    invocation: Invocation,
-) -> Answer {
+/// An event that is a call by itself, and what its invoker sent besides it.
+pub(crate) struct EventCall<'a, F> {
+    pub(crate) format: F,
+    pub(crate) event: &'a str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) admission: Admission,
+    pub(crate) invocation: Invocation,
+}
+
+/// The admission of an event's caller.
+pub(crate) enum Admission {
+    /// The platform has admitted this caller.
+    Admitted(Caller),
+    /// The server checks these credentials.
+    Credentials(HeaderMap),
+}
+
+/// Answers an event.
+pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<'_, F>) -> Answer {
+    let EventCall {
+        mut format,
+        event,
+        headers,
+        admission,
+        invocation,
+    } = given;
     let arrival = Arrival {
         at: app.engine.clock.instant(),
         invocation: Arc::new(invocation),
     };
-    let headers = HeaderMap::new();
     let span = Some(F::SPAN);
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), &headers, "call", span);
-    match call(app, &mut format, event, caller, &arrival, &mut log).await {
+    let sent = Sent { event, headers };
+    match call(app, &mut format, &sent, admission, &arrival, &mut log).await {
         Ok(mut outcome) => {
             let largest = arrival.invocation.max_response_size;
             let mut body = format.outcome(&outcome);
@@ -94,37 +111,45 @@ pub(crate) async fn answer<F: CallFormat>(
     }
 }
 
+/// What the invoker sent.
+struct Sent<'a> {
+    event: &'a str,
+    headers: HeaderMap,
+}
+
 /// Passes an event through admission, decoding and the engine.
 async fn call<F: CallFormat>(
     app: &Arc<AppState>,
     format: &mut F,
-    event: &str,
-    caller: Option<Caller>,
+    sent: &Sent<'_>,
+    admission: Admission,
     arrival: &Arrival,
     log: &mut RequestLog,
 ) -> Result<Outcome, Refusal> {
-    let why = Unauthenticated {
-        reason: "calls as events are off",
-        is_invalid: false,
+    let Sent { event, headers } = sent;
+    let caller = match admission {
+        Admission::Admitted(caller) => caller,
+        Admission::Credentials(credentials) => app.caller_of(&credentials, arrival).await?,
     };
-    let caller = caller.ok_or(Refusal::Unauthenticated(why, None))?;
     let largest = app.max_request_size;
     if event.len() > largest {
         return Err(Refusal::TooLarge { largest });
     }
-    let decode = decoding(Arc::clone(app), format.clone(), caller.clone());
-    let decoded = app.engine.decode(event.len(), arrival, event, decode).await;
+    let decode = decoding(Arc::clone(app), format.clone(), headers.clone(), &caller);
+    let decoded = app
+        .engine
+        .decode(event.len(), arrival, *event, decode)
+        .await;
     let ((decoded_format, decoded, names), permit) = decoded?;
     *format = decoded_format;
     log.set_caller(format.dialect(), &caller);
-    let headers = HeaderMap::new();
     if let Some(names) = names {
-        log.set_names(&headers, &names);
+        log.set_names(headers, &names);
     }
     let mut call = decoded?;
     call.permit = permit;
     if let Some(name) = call.trace_id.as_deref() {
-        log.set_trace(&headers, Some(name));
+        log.set_trace(headers, Some(name));
     }
     let trail = &mut log.trail;
     let outcome = app.engine.call(call, arrival.clone(), caller, trail).await;
@@ -138,11 +163,13 @@ type Decoded<F> = (F, Result<Box<Call>, Refusal>, Option<RequestNames>);
 fn decoding<F: CallFormat>(
     app: Arc<AppState>,
     mut format: F,
-    caller: Caller,
-) -> impl FnOnce(&str) -> Decoded<F> {
+    headers: HeaderMap,
+    caller: &Caller,
+) -> impl FnOnce(&str) -> Decoded<F> + use<F> {
+    let caller = caller.clone();
     move |event| {
         let decoded = format.decode(&EncodedRequest {
-            headers: &HeaderMap::new(),
+            headers: &headers,
             uri: None,
             body: event.as_bytes(),
             engine: &app.engine,

@@ -4,6 +4,7 @@
 //! (legacy) ones, which begin with `initialize`. No instance remembers a client, so any instance
 //! can handle any request. Responses are JSON, never a stream.
 
+mod agentcore;
 mod call;
 mod catalogue;
 mod content;
@@ -39,6 +40,7 @@ use crate::{
     call::Outcome,
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
+pub(crate) use agentcore::AgentCoreFormat;
 use catalogue::{Catalogue, ListResult, TTL_MS};
 use format::McpFormat;
 use response::Meta;
@@ -119,7 +121,7 @@ impl Codec for McpCodec {
     }
 
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let body = response::encode_outcome(format, self.server_info(), outcome);
+        let body = response::encode_outcome(format, format, self.server_info(), outcome);
         (StatusCode::OK, body.into())
     }
 

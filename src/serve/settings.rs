@@ -4,6 +4,7 @@
 //! error at start-up: a mistyped `jwt` must not result in an open server.
 
 mod auth;
+mod events;
 #[cfg_attr(not(feature = "oauth"), path = "settings/oauth/off.rs")]
 mod oauth;
 mod overview;
@@ -19,7 +20,7 @@ pub(super) use variables::{get, list, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, DirectCalls, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
+    Auth, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
     protocol::origin::is_allowed_origin, secrets::Secrets,
 };
 
@@ -40,14 +41,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     }
     fill_auth(server, on_lambda)?;
     fill_origins(server)?;
-    if server.direct_calls.is_none() {
-        let choices = [
-            ("yes", DirectCalls::Answers),
-            ("errors", DirectCalls::Errors),
-            ("no", DirectCalls::Off),
-        ];
-        server.direct_calls = choice("TOOLS_DIRECT_CALLS", &choices)?;
-    }
+    events::fill(server)?;
     if server.lists_callable.is_none() {
         server.lists_callable = choice("TOOLS_LIST", &[("all", false), ("callable", true)])?;
     }

@@ -11,7 +11,7 @@ use super::{ExpectedResponse, LambdaFunction};
 use crate::Server;
 
 /// Replays every event below `folder`, sorted by name, and compares each response with its expected
-/// file.
+/// file. `NAME.client-context.json` beside `NAME.json` is the event's client context.
 ///
 /// ```no_run
 /// # use lambda_tools::{Toolkit, testing};
@@ -54,6 +54,8 @@ pub async fn replay(folder: impl AsRef<Path>, server: impl Into<Server>) {
 /// An event file and its expected file, either of which may be missing.
 struct Pair {
     event: PathBuf,
+    /// The client context of the event, which most events do not have.
+    client_context: PathBuf,
     expected: PathBuf,
 }
 
@@ -67,12 +69,18 @@ fn pairs_below(folder: &Path) -> io::Result<Vec<Pair>> {
             if path.is_dir() {
                 folders.push(path);
             } else if let Some(name) = text.strip_suffix(".json") {
-                names.insert(name.strip_suffix(".expected").unwrap_or(name).to_owned());
+                let ends = [".expected", ".client-context"];
+                let name = ends
+                    .iter()
+                    .find_map(|end| name.strip_suffix(end))
+                    .unwrap_or(name);
+                names.insert(name.to_owned());
             }
         }
     }
     let pair = |name: String| Pair {
         event: format!("{name}.json").into(),
+        client_context: format!("{name}.client-context.json").into(),
         expected: format!("{name}.expected.json").into(),
     };
     Ok(names.into_iter().map(pair).collect())
@@ -84,9 +92,16 @@ async fn replay_one(
     update: bool,
 ) -> Result<(), crate::Error> {
     if !pair.event.exists() {
-        return Err("there is an expected file but no event".into());
+        return Err("there is an expected file or a client context, but no event".into());
     }
-    let actual = function.respond(&fs::read_to_string(&pair.event)?).await?;
+    let event = fs::read_to_string(&pair.event)?;
+    let client_context = match fs::read_to_string(&pair.client_context) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read?,
+    };
+    let actual = function
+        .respond_with_context(&event, &client_context)
+        .await?;
     if update {
         return Ok(fs::write(
             &pair.expected,

@@ -1,7 +1,7 @@
 //! Calls tools without a socket.
 
 use lambda_tools::{
-    Auth, DirectCalls, Server, Toolkit,
+    Auth, EventKind, Server, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
@@ -14,7 +14,7 @@ pub(crate) fn server(toolkit: Toolkit) -> Server {
         .auth(Auth::none())
         .base_path("")
         .allowed_origins([""; 0])
-        .direct_calls(DirectCalls::Answers)
+        .events(EventKind::DEFAULT.iter().copied())
         .secrets(Secrets::none())
         .idempotency(Idempotency::none())
 }

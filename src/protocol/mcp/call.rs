@@ -49,9 +49,7 @@ pub(super) fn decode(
         format.elicitation = elicitation.map_err(invalid)?;
     }
     let Some(entry) = request.tool_named(&name) else {
-        // It may be a tool's id.
-        let qualified = name.split('@').next().unwrap_or_default();
-        let similar = qualified.replace('.', "_");
+        let similar = similar_to(&name);
         return Ok(request.reject_unknown(name, &similar, call_id));
     };
     // The schema of this tool alone: a first call must not take longer with more tools.
@@ -73,6 +71,12 @@ pub(super) fn decode(
     })))
 }
 
+/// Returns the name to look for among the known ones, in place of one that may be a tool's id.
+pub(super) fn similar_to(name: &str) -> String {
+    let qualified = name.split('@').next().unwrap_or_default();
+    qualified.replace('.', "_")
+}
+
 /// Returns the id that identifies a repeated call: never the JSON-RPC id, because clients number
 /// their requests from 0.
 fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
@@ -87,7 +91,7 @@ fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'s
     }
 }
 
-fn output_kind_of(tool: &ToolParts) -> OutputKind {
+pub(super) fn output_kind_of(tool: &ToolParts) -> OutputKind {
     if tool.returns_content {
         OutputKind::Content
     } else if schema::is_object(tool.output.value()) {

@@ -17,6 +17,8 @@ pub(crate) struct McpFormat {
     /// The kind of the tool's output.
     pub(super) output: OutputKind,
     pub(super) elicitation: Elicitation,
+    /// True for a result that is the whole answer, without `_meta`.
+    pub(super) is_bare: bool,
 }
 
 /// The kinds of output, which differ in what a result contains.

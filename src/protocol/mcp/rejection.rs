@@ -11,7 +11,7 @@ use serde_json::{json, value::RawValue};
 use super::{
     error::ErrorResponse,
     format::McpFormat,
-    response::{CallResult, Meta, encode, encode_error, in_words},
+    response::{CallResult, Envelope, Meta, encode_error, in_words},
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -38,17 +38,41 @@ pub(super) fn encode_refusal(
         Ok(response) => (response.status, encode_error(format, &response.error)),
         Err(rejection) => (
             StatusCode::OK,
-            encode_rejection(format, server_info, rejection),
+            encode_rejection(format, format, server_info, rejection),
         ),
     }
 }
 
-fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
+/// Encodes a refusal as a result, for invokers that take no JSON-RPC errors.
+pub(super) fn enclose_refusal<E: Envelope>(
+    envelope: &E,
+    format: &McpFormat,
+    server_info: &RawValue,
+    refusal: &Refusal,
+) -> E::Message {
+    match error_of(refusal) {
+        Ok(response) => {
+            let mut text = response.error.message;
+            if refusal.retry_after().is_some() {
+                text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
+            }
+            envelope.enclose(&CallResult::error(format, &text, Meta::default()))
+        }
+        Err(rejection) => encode_rejection(envelope, format, server_info, rejection),
+    }
+}
+
+fn encode_rejection<E: Envelope>(
+    envelope: &E,
+    format: &McpFormat,
+    server_info: &RawValue,
+    rejection: &Rejection,
+) -> E::Message {
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = format.elicitation.challenge(missing)
     {
         result["_meta"] = json!(Meta::of(format, server_info));
-        return encode(format, &result);
+        return envelope.enclose(&result);
     }
     let mut meta = Meta::of(format, server_info);
     let mut text = text_of_rejection(format, rejection);
@@ -59,7 +83,7 @@ fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Reje
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);
     }
-    encode(format, &CallResult::error(format, &text, meta))
+    envelope.enclose(&CallResult::error(format, &text, meta))
 }
 
 /// Returns the text of a rejection that a model can act on. Details about the server's

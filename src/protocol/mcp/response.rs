@@ -97,6 +97,22 @@ struct WrappedOutput<'a> {
     result: &'a Output,
 }
 
+/// The message that carries a result.
+pub(super) trait Envelope {
+    type Message;
+
+    fn enclose(&self, result: &impl Serialize) -> Self::Message;
+}
+
+impl Envelope for McpFormat {
+    /// A JSON-RPC response.
+    type Message = Vec<u8>;
+
+    fn enclose(&self, result: &impl Serialize) -> Vec<u8> {
+        encode(self, result)
+    }
+}
+
 /// Encodes a response with this result.
 pub(super) fn encode(format: &McpFormat, result: &impl Serialize) -> Vec<u8> {
     to_json(&RpcResponse {
@@ -116,11 +132,13 @@ pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
     })
 }
 
-pub(super) fn encode_outcome(
+/// Encodes the result of a call in an envelope.
+pub(super) fn encode_outcome<E: Envelope>(
+    envelope: &E,
     format: &McpFormat,
     server_info: &RawValue,
     outcome: &Outcome,
-) -> Vec<u8> {
+) -> E::Message {
     let mut meta = Meta {
         call_id: Some(&*outcome.call_id).filter(|it| !it.is_empty()),
         is_replay: outcome.is_replay.then_some(true),
@@ -133,7 +151,7 @@ pub(super) fn encode_outcome(
                 let blocks = content.iter().zip(1..);
                 let blocks =
                     blocks.map(|(it, number)| ContentBlock::of(format, outcome, number, it));
-                return encode(format, &CallResult::of(format, blocks.collect(), meta));
+                return envelope.enclose(&CallResult::of(format, blocks.collect(), meta));
             }
             let structured = if format.output == OutputKind::Other || !output.is_object() {
                 to_raw_value(&WrappedOutput { result: output })
@@ -146,16 +164,16 @@ pub(super) fn encode_outcome(
                 structured_content: Some(&structured),
                 ..CallResult::of(format, text, meta)
             };
-            encode(format, &result)
+            envelope.enclose(&result)
         }
         Err(failure) => {
             if let Some(question) = &failure.parts().question {
                 let mut result = format.elicitation.question(failure, question);
                 result["_meta"] = json!(meta);
-                return encode(format, &result);
+                return envelope.enclose(&result);
             }
             meta.retry_after = failure.parts().retry_after.map(whole_milliseconds);
-            encode(format, &CallResult::error(format, &text_of(failure), meta))
+            envelope.enclose(&CallResult::error(format, &text_of(failure), meta))
         }
     }
 }
@@ -167,7 +185,11 @@ impl<'a> CallResult<'a> {
             content,
             structured_content: None,
             is_error: false,
-            meta,
+            meta: if format.is_bare {
+                Meta::default()
+            } else {
+                meta
+            },
         }
     }
 

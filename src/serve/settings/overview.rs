@@ -3,7 +3,7 @@
 use tracing::Level;
 
 use super::{get, unknown, variables::names};
-use crate::{Auth, DEFAULT_TIMEOUT, Server, observe::metrics::Metrics};
+use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, observe::metrics::Metrics};
 
 /// Warns of unknown settings and, at level `debug`, shows the settings in force.
 pub(in crate::serve) fn log(server: &Server) {
@@ -31,7 +31,8 @@ fn show(server: &Server) {
         protocols = ?server.protocols,
         base_path = server.base_path,
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
-        direct_calls = ?server.direct_calls.unwrap_or_default(),
+        events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
+        agentcore_user = ?server.agentcore_user,
         explorer = server.has_explorer(),
         metrics = server.metrics.as_ref().map(Metrics::namespace),
         max_request_size = server.max_request_size,

@@ -11,12 +11,14 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 39] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
     "PORT",
     "RECORD_EVENTS",
+    "TOOLS_AGENTCORE_TOKEN_HEADER",
+    "TOOLS_AGENTCORE_USER_HEADER",
     "TOOLS_ALLOWED_ORIGINS",
     "TOOLS_API_KEY_IDS",
     "TOOLS_AUTH",
@@ -24,7 +26,7 @@ const NAMES: [&str; 37] = [
     "TOOLS_OAUTH_KEY_IDS",
     "TOOLS_OAUTH_TABLE",
     "TOOLS_BASE_PATH",
-    "TOOLS_DIRECT_CALLS",
+    "TOOLS_EVENTS",
     "TOOLS_EXPLORER",
     "TOOLS_IDEMPOTENCY",
     "TOOLS_IDEMPOTENCY_REQUIRED",

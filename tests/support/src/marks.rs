@@ -45,7 +45,11 @@ pub fn marked_events() -> Vec<Value> {
 
 fn is_event(path: &Path) -> bool {
     let name = path.to_string_lossy();
-    name.ends_with(".json") && !name.ends_with(".expected.json")
+    let is_beside = |end: &&str| name.ends_with(*end);
+    name.ends_with(".json")
+        && ![".expected.json", ".client-context.json"]
+            .iter()
+            .any(is_beside)
 }
 
 fn marked(path: &Path) -> Value {

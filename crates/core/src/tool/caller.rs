@@ -33,6 +33,14 @@ pub enum Caller {
     /// A principal that IAM allows to invoke the function itself, with an event that is a call.
     /// Lambda does not say which.
     Invoker,
+    /// An `AgentCore` Gateway that has the function as a Lambda target, and that IAM allows to invoke
+    /// it.
+    AgentCore {
+        /// The gateway's id.
+        gateway: Arc<str>,
+        /// The target's id.
+        target: Arc<str>,
+    },
     /// A caller authenticated by an API Gateway authorizer, for a server that requires no
     /// credentials itself.
     Authorizer {
@@ -84,7 +92,8 @@ impl Caller {
     /// namespaces are two users. A tool that stores data for users stores it by namespace and user
     /// id, unless its server has only one kind of caller.
     ///
-    /// All users of one JWT signer, or of one issuer of access tokens, share a namespace. Empty if
+    /// All users of one JWT signer, of one issuer of access tokens, or of one `AgentCore` Gateway share a
+    /// namespace. Empty if
     /// callers are not distinguished.
     #[must_use]
     pub fn namespace(&self) -> String {
@@ -92,6 +101,7 @@ impl Caller {
             Self::Anyone => String::new(),
             Self::Jwt { id, .. } => format!("jwt {id}"),
             Self::AccessToken(token) => format!("token {}", token.issuer),
+            Self::AgentCore { gateway, .. } => format!("agentcore {gateway}"),
             named => named.to_string(),
         }
     }
@@ -113,6 +123,9 @@ impl Caller {
             }
             Self::Iam { principal } => vec![Some("iam"), Some(&**principal)],
             Self::Invoker => vec![Some("invoker"), None],
+            Self::AgentCore { gateway, target } => {
+                vec![Some("agentcore"), Some(&**gateway), Some(&**target)]
+            }
             Self::Authorizer { principal } => vec![Some("authorizer"), Some(&**principal)],
         }
     }
@@ -139,7 +152,7 @@ impl Caller {
 }
 
 /// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `token ISSUER USER`, `iam ARN`, `invoker`,
-/// `authorizer PRINCIPAL`.
+/// `agentcore GATEWAY TARGET`, `authorizer PRINCIPAL`.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -158,6 +171,7 @@ impl fmt::Display for Caller {
                 }
             }
             Self::Invoker => f.write_str("invoker"),
+            Self::AgentCore { gateway, target } => write!(f, "agentcore {gateway} {target}"),
             Self::Iam { principal } => write!(f, "iam {principal}"),
             Self::Authorizer { principal } => write!(f, "authorizer {principal}"),
         }

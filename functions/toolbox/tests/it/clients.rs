@@ -10,7 +10,7 @@ use std::{
 };
 
 use lambda_tools::{ApiKeys, Auth, secrets::Secrets};
-use serde_json::Value;
+use serde_json::{Value, json};
 use test_support::Served;
 use toolbox::Endpoints;
 
@@ -75,7 +75,9 @@ mod long {
         };
         let mut watch = lambda("watch");
         watch.args(["--disable-cors", "--ignore-changes", "-p", "toolbox"]);
-        watch.env("TOOLS_BASE_PATH", "/agents");
+        watch
+            .env("TOOLS_BASE_PATH", "/agents")
+            .env("TOOLS_EVENTS", "http-api,load-balancer,agentcore");
         // Neither AWS's secret store nor its tables.
         watch
             .env("TOOLS_SECRETS", "none")
@@ -96,6 +98,15 @@ mod long {
             let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
             assert_eq!(body["value"], 15, "{answer}");
         }
+        let file = |end: &str| repository(&format!("events/agentcore/add{end}.json"));
+        let mut invoke = lambda("invoke");
+        let invoke = invoke
+            .args(["toolbox", "--data-file"])
+            .arg(file(""))
+            .arg("--client-context-file")
+            .arg(file(".client-context"));
+        let answer: Value = serde_json::from_str(&stdout_of(&invoke.output().unwrap())).unwrap();
+        assert_eq!(answer["structuredContent"], json!({"result": 15}));
         watch.signal("INT");
         let has_ended = watch.ends_within(10).is_some();
         assert!(has_ended, "cargo lambda watch does not stop");

@@ -1,5 +1,6 @@
 //! Tests of the function: its tools, its events, its process, and the programs that call it.
 
+mod agentcore;
 mod artifacts;
 mod claude_code;
 mod clients;

@@ -386,14 +386,12 @@ async fn the_line_of_a_direct_call_names_its_invoker() {
     let events: Vec<_> = cases.iter().map(|(it, _)| (it.clone(), LONG)).collect();
     let (_, printed) = invoke_on(&mut toolbox(), &events, &[]).await;
     assert_lines(&printed, cases.iter().map(|(_, line)| line));
-    let off = [("TOOLS_DIRECT_CALLS", "no")];
-    let (_, printed) = invoke_on(&mut toolbox(), &events[..1], &off).await;
-    let expected = json!({
-        "outcome": "rejection", "reason": "unauthenticated", "dialect": null, "caller": null,
-        "tool": null, "call_id": null, "trace_id": XRAY_TRACE_ID,
-        "developer_message": "calls as events are off",
-    });
-    assert_lines(&printed, [&expected]);
+    let off = [("TOOLS_EVENTS", "http-api,function-url")];
+    let (reports, printed) = invoke_on(&mut toolbox(), &events[..1], &off).await;
+    assert_eq!(reports[0].1["errorType"], "UnsupportedEvent");
+    assert_lines(&printed, []);
+    let is_about_it = |line: &String| line.contains("the event is not supported");
+    assert!(printed.iter().any(is_about_it), "{printed:?}");
 }
 
 /// Compares fields of the lines of calls.

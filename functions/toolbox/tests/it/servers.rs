@@ -10,14 +10,15 @@ use std::{
 };
 
 use lambda_tools::{
-    ApiKeys, Auth, Context, DirectCalls, Failure, Jwt, OAuth, Protocol, Secret, Server, StoreError,
-    Tool,
+    AgentCoreUser, ApiKeys, Auth, Context, EventKind, Failure, Gateway, Jwt, OAuth, Protocol,
+    Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     oauth::Provider,
     secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::stub::Stub;
 
@@ -32,6 +33,7 @@ struct Description {
     _description: String,
     tools: Vec<ToolSet>,
     base_path: Option<String>,
+    public_url: Option<String>,
     protocols: Option<Vec<String>>,
     auth: Option<AuthDescription>,
     secrets: Option<BTreeMap<String, String>>,
@@ -41,7 +43,9 @@ struct Description {
     idempotency: Option<IdempotencyKind>,
     oauth: Option<Vec<ProviderKind>>,
     healthy: Option<bool>,
-    direct_calls: Option<bool>,
+    events: Option<Vec<String>>,
+    agentcore_user_header: Option<String>,
+    agentcore_token_header: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -49,8 +53,10 @@ struct Description {
 enum ToolSet {
     Toolbox,
     Accounts,
+    Arguments,
     Caller,
     Faults,
+    Questions,
     Reports,
     User,
 }
@@ -64,6 +70,8 @@ struct AuthDescription {
     audiences: Vec<String>,
     #[serde(default)]
     subject_is_user: bool,
+    #[serde(default)]
+    gateway: bool,
 }
 
 /// The results of reading a secret: always the same, or the first and all later ones.
@@ -115,6 +123,9 @@ impl Description {
         if let Some(path) = self.base_path {
             server = server.base_path(path);
         }
+        if let Some(url) = self.public_url {
+            server = server.public_url(url);
+        }
         if let Some(names) = self.protocols {
             server = server.protocols(names.iter().map(|name| protocol(name)));
         }
@@ -127,8 +138,14 @@ impl Description {
         if let Some(is_healthy) = self.healthy {
             server = server.healthy_when(move || is_healthy);
         }
-        if self.direct_calls == Some(false) {
-            server = server.direct_calls(DirectCalls::Off);
+        if let Some(names) = self.events {
+            server = server.events(names.iter().map(|name| event_kind(name)));
+        }
+        if let Some(header) = self.agentcore_user_header {
+            server = server.agentcore_user(AgentCoreUser::Header(header));
+        }
+        if let Some(header) = self.agentcore_token_header {
+            server = server.agentcore_user(AgentCoreUser::Token(header));
         }
         if let Some(providers) = self.oauth {
             server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));
@@ -152,8 +169,10 @@ impl ToolSet {
         match self {
             Self::Toolbox => toolbox::tools(stub.endpoints()),
             Self::Accounts => vec![with_two_accounts()],
+            Self::Arguments => vec![arguments()],
             Self::Caller => vec![caller()],
             Self::Faults => faults::tools(),
+            Self::Questions => vec![question()],
             Self::Reports => reports(),
             Self::User => vec![whoami()],
         }
@@ -166,10 +185,23 @@ fn protocol(name: &str) -> Protocol {
         .unwrap_or_else(|| panic!("there is no protocol '{name}'"))
 }
 
+fn event_kind(name: &str) -> EventKind {
+    let kinds = [EventKind::DirectErrors, EventKind::AgentCore];
+    let mut kinds = kinds.iter().chain(EventKind::DEFAULT).copied();
+    kinds
+        .find(|kind| format!("{kind:?}") == name)
+        .unwrap_or_else(|| panic!("there is no kind of events '{name}'"))
+}
+
 impl AuthDescription {
     fn auth(self) -> Auth {
         let keys = self.api_keys.map(ApiKeys::with_ids);
         let auth = keys.map_or_else(Auth::none, Auth::from);
+        let auth = if self.gateway {
+            auth.or(Gateway::new())
+        } else {
+            auth
+        };
         let Some(ids) = self.jwt_secrets else {
             return auth;
         };
@@ -282,6 +314,49 @@ fn caller() -> Tool {
     }
 
     Tool::new("Whoami.Caller@1.0.0", caller)
+}
+
+/// Returns a tool that takes any arguments, and says who calls it with how many, and for whom.
+fn arguments() -> Tool {
+    let input = json!({"type": "object"});
+    let run = async |arguments: Value, cx: Context| {
+        Ok::<_, Failure>(json!({
+            "caller": cx.caller().to_string(),
+            "user": cx.user_id(),
+            "arguments": arguments.as_object().map(serde_json::Map::len),
+        }))
+    };
+    Tool::dynamic(
+        "Any.Arguments@1.0.0",
+        "Takes any arguments.",
+        input,
+        json!({}),
+        run,
+    )
+}
+
+/// Returns a tool that asks its user.
+fn question() -> Tool {
+    /// Deletes everything.
+    #[derive(Deserialize, JsonSchema)]
+    struct Deletion {}
+
+    /// The user's confirmation.
+    #[derive(Deserialize, JsonSchema)]
+    struct Confirmation {
+        /// Whether to go on.
+        go_on: bool,
+    }
+
+    async fn delete(_: Deletion, cx: Context) -> Result<&'static str, Failure> {
+        let answer = cx.ask::<Confirmation>("delete", "Delete everything?")?;
+        Ok(match answer {
+            Some(Confirmation { go_on: true }) => "deleted",
+            _ => "kept",
+        })
+    }
+
+    Tool::new("Everything.Delete@1.0.0", delete)
 }
 
 /// Returns tools with several secrets.

@@ -61,6 +61,25 @@ fn an_invalid_setting_fails_at_start_up() {
         (&[("TOOLS_AUTH", "api-keys")], "'api-keys' is unknown"),
         (&[("TOOLS_AUTH", "none,jwt")], "none cannot be combined"),
         (&[("TOOLS_AUTH", ",")], "'' is unknown"),
+        (
+            &[("TOOLS_EVENTS", "direct,sqs")],
+            "TOOLS_EVENTS has 'sqs', but may only have rest-api, ",
+        ),
+        (
+            &[
+                ("TOOLS_AGENTCORE_USER_HEADER", "a"),
+                ("TOOLS_AGENTCORE_TOKEN_HEADER", "b"),
+            ],
+            "mutually exclusive",
+        ),
+        (
+            &[("TOOLS_AGENTCORE_USER_HEADER", "a b")],
+            "'a b' is not the name of a header",
+        ),
+        (
+            &[("TOOLS_AGENTCORE_TOKEN_HEADER", "x-token")],
+            "nothing checks the token",
+        ),
         (&[("TOOLS_SECRETS", "vault")], "secrets-manager or none"),
         (
             &[("TOOLS_SECRETS_CACHE_SECONDS", "soon")],

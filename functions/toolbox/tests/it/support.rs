@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use lambda_tools::{Auth, DirectCalls, Server, Tool, idempotency::Idempotency, secrets::Secrets};
+use lambda_tools::{Auth, EventKind, Server, Tool, idempotency::Idempotency, secrets::Secrets};
 
 pub(crate) use test_support::{Running, built, installed, isolated, repository};
 
@@ -35,7 +35,7 @@ pub(crate) fn server(tools: Vec<Tool>) -> Server {
         .auth(Auth::none())
         .base_path("")
         .allowed_origins([""; 0])
-        .direct_calls(DirectCalls::Answers)
+        .events(EventKind::DEFAULT.iter().copied())
         .secrets(Secrets::none())
         .idempotency(Idempotency::none())
 }

@@ -215,6 +215,7 @@ fn roles_allow_the_documented_actions() {
         let roles = match &*row[2] {
             "both" => vec!["HelloRole", "ToolboxRole"],
             "toolbox" => vec!["ToolboxRole"],
+            "gateway" => vec!["GatewayRole"],
             other => panic!("{other}"),
         };
         for role in roles {
@@ -421,6 +422,54 @@ fn each_kind_of_credentials_has_what_it_needs() {
             let is_accepted = template().accepts(&parameters);
             assert_eq!(is_accepted, is_valid, "{kind}: {issuers}");
         }
+    }
+}
+
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn a_gateway_invokes_the_toolbox_and_reads_its_list_of_tools() {
+    let list = "s3://bucket/tools-1.json";
+    assert!(!template().accepts(&[("Gateway", "yes")]));
+    for access in values_of("Access") {
+        let with = [
+            ("Access", access),
+            ("Gateway", "yes"),
+            ("GatewayToolSchema", list),
+        ];
+        assert!(template().accepts(&with));
+        let without = template().resources(&with[..1]);
+        let events = |resources: &BTreeMap<&str, Value>, function| {
+            resources[function]["Properties"]["Environment"]["Variables"]["TOOLS_EVENTS"].clone()
+        };
+        assert_eq!(events(&without, "Toolbox"), access);
+        let all = template().resources(&with);
+        assert_eq!(events(&all, "Toolbox"), format!("{access},agentcore"));
+        assert_eq!(events(&all, "Hello"), "function-url");
+        for name in ["ToolboxGateway", "ToolboxTarget", "GatewayRole"] {
+            assert!(!without.contains_key(name), "{name}");
+        }
+        let target = &all["ToolboxTarget"]["Properties"];
+        let lambda = &target["TargetConfiguration"]["Mcp"]["Lambda"];
+        let arn = serde_json::json!({"Fn::GetAtt": ["Toolbox", "Arn"]});
+        assert_eq!(lambda["LambdaArn"], arn);
+        assert_eq!(lambda["ToolSchema"]["S3"]["Uri"], list);
+        let gateway = &all["ToolboxGateway"]["Properties"];
+        assert_eq!(gateway["AuthorizerType"], "AWS_IAM");
+        let role = &all["GatewayRole"]["Properties"];
+        let mut actions = actions_of(role);
+        let (action, resource) = actions.remove(0);
+        assert_eq!(action, "lambda:InvokeFunction");
+        assert_eq!(resource, arn.to_string());
+        let (action, resource) = actions.remove(0);
+        assert_eq!(action, "s3:GetObject");
+        assert!(
+            resource.contains(r#"{"Fn::Select":[1,["","bucket/tools-1.json"]]}"#),
+            "{resource}"
+        );
+        assert!(actions.is_empty());
+        let trust = role["AssumeRolePolicyDocument"].to_string();
+        assert!(trust.contains("bedrock-agentcore.amazonaws.com"), "{trust}");
+        assert!(trust.contains("aws:SourceAccount"), "{trust}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Determines the kind of an event from its first fields.
+//! Determines the format of an event from its first fields.
 //!
 //! An event is then parsed once, as the right type; trying one type after another would parse a
 //! large event several times and lose the reason why none matches.
@@ -10,11 +10,11 @@ use serde::{
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 
-use crate::protocol::DirectCallFormat;
+use crate::{EventKind, protocol::DirectCallFormat};
 
-/// The supported kinds of events.
+/// The supported formats of events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum EventKind {
+pub(crate) enum EventFormat {
     /// API Gateway REST API, and HTTP API with payload format 1.0.
     Rest,
     /// API Gateway HTTP API with payload format 2.0, and Function URL.
@@ -25,21 +25,21 @@ pub(crate) enum EventKind {
     Direct,
 }
 
-/// Returns the kind of an event.
-pub(crate) fn kind_of(json: &str) -> Result<EventKind, EventError> {
-    let mut visitor = EventKindVisitor::default();
+/// Returns the format of an event.
+pub(crate) fn format_of(json: &str) -> Result<EventFormat, EventError> {
+    let mut visitor = EventFormatVisitor::default();
     let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);
-    match (visitor.kind, result) {
-        (Some(kind), _) => Ok(kind),
+    match (visitor.format, result) {
+        (Some(format), _) => Ok(format),
         (None, Ok(())) => Err(EventError::NotHttp(visitor.fields)),
         (None, Err(error)) => Err(EventError::invalid(&error)),
     }
 }
 
-/// A reader of an event's first fields, which stops when they determine its kind.
+/// A reader of an event's first fields, which stops when they determine its format.
 #[derive(Default)]
-struct EventKindVisitor {
-    kind: Option<EventKind>,
+struct EventFormatVisitor {
+    format: Option<EventFormat>,
     fields: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ struct ContextKeys {
     http: Option<IgnoredAny>,
 }
 
-impl<'de> Visitor<'de> for &mut EventKindVisitor {
+impl<'de> Visitor<'de> for &mut EventFormatVisitor {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,36 +58,38 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
-            self.kind = match key.as_str() {
-                "rawPath" | "rawQueryString" | "routeKey" => Some(EventKind::Http),
+            self.format = match key.as_str() {
+                "rawPath" | "rawQueryString" | "routeKey" => Some(EventFormat::Http),
                 // Both of API Gateway's formats have a version, and emulators add null fields of
                 // one format to events of the other.
                 "version" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some("2.0") => Some(EventKind::Http),
-                    Some("1.0") => Some(EventKind::Rest),
+                    Some("2.0") => Some(EventFormat::Http),
+                    Some("1.0") => Some(EventFormat::Rest),
                     _ => None,
                 },
                 // Several services' events have a field `request`, but none has these.
-                "tool_id" => Some(EventKind::Direct),
+                "tool_id" => Some(EventFormat::Direct),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some(schema) if DirectCallFormat::has_schema(schema) => Some(EventKind::Direct),
+                    Some(schema) if DirectCallFormat::has_schema(schema) => {
+                        Some(EventFormat::Direct)
+                    }
                     _ => None,
                 },
                 "resource" => map
                     .next_value::<Option<IgnoredAny>>()?
-                    .map(|_| EventKind::Rest),
+                    .map(|_| EventFormat::Rest),
                 "requestContext" => match map.next_value::<ContextKeys>()? {
-                    ContextKeys { elb: Some(_), .. } => Some(EventKind::Alb),
-                    ContextKeys { http: Some(_), .. } => Some(EventKind::Http),
-                    ContextKeys { .. } => Some(EventKind::Rest),
+                    ContextKeys { elb: Some(_), .. } => Some(EventFormat::Alb),
+                    ContextKeys { http: Some(_), .. } => Some(EventFormat::Http),
+                    ContextKeys { .. } => Some(EventFormat::Rest),
                 },
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                     None
                 }
             };
-            if self.kind.is_some() {
-                return Err(A::Error::custom("kind determined"));
+            if self.format.is_some() {
+                return Err(A::Error::custom("format determined"));
             }
             if self.fields.len() < 8 {
                 self.fields.push(key.chars().take(40).collect());
@@ -100,11 +102,13 @@ impl<'de> Visitor<'de> for &mut EventKindVisitor {
 /// The reason why an event is not handled.
 #[derive(Debug)]
 pub(crate) enum EventError {
-    /// The event is the arguments of a model.
-    AgentCore,
+    /// The server does not accept events of this kind.
+    NotAccepted(EventKind),
+    /// The client context of an `AgentCore` Gateway names no tool.
+    NoTool,
     /// The event is from another service; these are the names of its first fields.
     NotHttp(Vec<String>),
-    /// The event is of a supported kind, but is invalid.
+    /// The event is of a supported format, but is invalid.
     Invalid(String),
 }
 
@@ -127,10 +131,16 @@ impl fmt::Display for EventError {
                                 URLs and Application Load Balancers, and calls \
                                 ({\"tool_id\": …, \"input\": …})";
         match self {
-            Self::AgentCore => f.write_str(
-                "The event comes from an AgentCore Gateway that has this function as a Lambda \
-                 target, which this function does not support; add an MCP server target with the \
-                 function's URL instead (docs/mcp.md)",
+            Self::NotAccepted(kind) => write!(
+                f,
+                "This function does not accept {}; if it should, add '{}' to the events that it \
+                 accepts (TOOLS_EVENTS, or Server::events in the program)",
+                what_comes_from(*kind),
+                kind.name()
+            ),
+            Self::NoTool => f.write_str(
+                "The client context of this event has fields of an AgentCore Gateway, but no \
+                 'bedrockAgentCoreToolName'",
             ),
             Self::NotHttp(fields) if fields.is_empty() => {
                 write!(f, "{EXPECTED}; the event is an empty object")
@@ -145,6 +155,20 @@ impl fmt::Display for EventError {
             Self::Invalid(error) => {
                 write!(f, "{EXPECTED}; the event cannot be parsed: {error}")
             }
+        }
+    }
+}
+
+/// Returns what an event of this kind is, and where it comes from.
+fn what_comes_from(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::RestApi => "requests from REST APIs, or from HTTP APIs with payload format 1.0",
+        EventKind::HttpApi => "requests from HTTP APIs",
+        EventKind::FunctionUrl => "requests to function URLs",
+        EventKind::LoadBalancer => "requests from Application Load Balancers",
+        EventKind::Direct | EventKind::DirectErrors => "calls as events ({\"tool_id\": …})",
+        EventKind::AgentCore => {
+            "calls from an AgentCore Gateway, which has this function as a Lambda target"
         }
     }
 }

@@ -1,0 +1,72 @@
+//! The kinds of events that a function accepts.
+
+/// A kind of event that a function accepts on Lambda; see [`Server::events`](crate::Server::events).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// An HTTP request from a REST API of API Gateway, or from an HTTP API with payload format 1.0,
+    /// whose events are the same.
+    RestApi,
+    /// An HTTP request from an HTTP API of API Gateway, with payload format 2.0.
+    HttpApi,
+    /// An HTTP request to a function URL.
+    FunctionUrl,
+    /// An HTTP request from an Application Load Balancer.
+    LoadBalancer,
+    /// A direct call: an event that is a call, `{"tool_id": …, "input": …}`, rather than an HTTP
+    /// request. It is answered with the body that an HTTP client would get, also if the call is
+    /// rejected or the tool fails.
+    ///
+    /// `aws lambda invoke`, Step Functions, EventBridge Scheduler and other functions send them. IAM
+    /// decides who may (`lambda:InvokeFunction`), so they need no credentials.
+    Direct,
+    /// A direct call that is answered if the tool succeeds; otherwise, the invocation fails with an
+    /// error of the type `Rejection`, `Failure`, `TemporaryRejection` or `TemporaryFailure`, which
+    /// Step Functions can catch and retry.
+    DirectErrors,
+    /// A call from an `AgentCore` Gateway that has the function as a Lambda target; see
+    /// [`agentcore`](crate::agentcore).
+    AgentCore,
+}
+
+impl EventKind {
+    /// The kinds that a function accepts by default.
+    pub const DEFAULT: &[Self] = &[
+        Self::RestApi,
+        Self::HttpApi,
+        Self::FunctionUrl,
+        Self::LoadBalancer,
+        Self::Direct,
+    ];
+
+    /// All kinds, by their names in `TOOLS_EVENTS`.
+    pub(crate) const NAMES: [(&str, Self); 7] = [
+        ("rest-api", Self::RestApi),
+        ("http-api", Self::HttpApi),
+        ("function-url", Self::FunctionUrl),
+        ("load-balancer", Self::LoadBalancer),
+        ("direct", Self::Direct),
+        ("direct-errors", Self::DirectErrors),
+        ("agentcore", Self::AgentCore),
+    ];
+
+    /// Returns the name in `TOOLS_EVENTS`.
+    pub(crate) fn name(self) -> &'static str {
+        let known = Self::NAMES.iter().find(|(_, kind)| *kind == self);
+        known.expect("every kind has a name").0
+    }
+}
+
+/// The kinds of events that a function accepts.
+#[derive(Debug)]
+pub(crate) struct AcceptedEvents(Vec<EventKind>);
+
+impl AcceptedEvents {
+    pub(crate) fn of(kinds: Option<Vec<EventKind>>) -> Self {
+        Self(kinds.unwrap_or_else(|| EventKind::DEFAULT.to_vec()))
+    }
+
+    pub(crate) fn has(&self, kind: EventKind) -> bool {
+        self.0.contains(&kind)
+    }
+}
