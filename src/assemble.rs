@@ -10,10 +10,9 @@ use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
 use crate::{
-    Auth, Server, Toolkit,
+    Auth, EventKind, Server, Toolkit,
     call::{Engine, large_requests::LargeRequests},
     clock::Clock,
-    event_kind::AcceptedEvents,
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
@@ -61,7 +60,7 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         wall_clock,
         max_request_size: server.max_request_size,
-        events: AcceptedEvents::of(server.events),
+        events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
         agentcore_user: server.agentcore_user,
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
         names: ModelNames::default(),

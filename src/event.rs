@@ -109,7 +109,7 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, InvocationError> {
     let accept = |kind| {
-        let is_accepted = app.events.has(kind);
+        let is_accepted = app.events.contains(&kind);
         is_accepted
             .then_some(())
             .ok_or(EventError::NotAccepted(kind))
@@ -135,7 +135,7 @@ pub(crate) async fn invoke(
             parse(event).map(load_balancer::request)?
         }
         EventFormat::Direct => {
-            let fails = app.events.has(EventKind::DirectErrors);
+            let fails = app.events.contains(&EventKind::DirectErrors);
             if !fails {
                 accept(EventKind::Direct)?;
             }

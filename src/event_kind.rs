@@ -39,7 +39,7 @@ impl EventKind {
         Self::Direct,
     ];
 
-    /// All kinds, by their names in `TOOLS_EVENTS`.
+    /// All kinds in their order, by their names in `TOOLS_EVENTS`.
     pub(crate) const NAMES: [(&str, Self); 7] = [
         ("rest-api", Self::RestApi),
         ("http-api", Self::HttpApi),
@@ -52,21 +52,6 @@ impl EventKind {
 
     /// Returns the name in `TOOLS_EVENTS`.
     pub(crate) fn name(self) -> &'static str {
-        let known = Self::NAMES.iter().find(|(_, kind)| *kind == self);
-        known.expect("every kind has a name").0
-    }
-}
-
-/// The kinds of events that a function accepts.
-#[derive(Debug)]
-pub(crate) struct AcceptedEvents(Vec<EventKind>);
-
-impl AcceptedEvents {
-    pub(crate) fn of(kinds: Option<Vec<EventKind>>) -> Self {
-        Self(kinds.unwrap_or_else(|| EventKind::DEFAULT.to_vec()))
-    }
-
-    pub(crate) fn has(&self, kind: EventKind) -> bool {
-        self.0.contains(&kind)
+        Self::NAMES[self as usize].0
     }
 }

@@ -158,15 +158,10 @@ impl LambdaFunction {
     /// # Errors
     /// The errors of [`LambdaFunction::invoke`].
     pub async fn respond(&self, event: &str) -> Result<ExpectedResponse, crate::Error> {
-        self.respond_with_context(event, "").await
+        Self::response_in(&self.invoke(event).await?)
     }
 
-    async fn respond_with_context(
-        &self,
-        event: &str,
-        client_context: &str,
-    ) -> Result<ExpectedResponse, crate::Error> {
-        let response = self.invoke_with_context(event, client_context).await?;
+    fn response_in(response: &Value) -> Result<ExpectedResponse, crate::Error> {
         if response.get("statusCode").is_none() {
             // A call by itself: the answer is the body alone.
             let body = response.to_string();

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use lambda_tools::{
-    AgentCoreUser, Context, EventKind, Failure, Gateway, Server, Tool, Toolkit,
+    AgentCoreUser, Context, EventKind, Failure, Gateway, Server, Tool, Toolkit, http::HeaderName,
     testing::LambdaFunction,
 };
 use serde_json::{Map, Value, json};
@@ -40,7 +40,7 @@ static FUNCTION: LazyLock<LambdaFunction> = LazyLock::new(|| {
     let tools = Toolkit::new([tool("Any.Arguments@1.0.0"), tool("Calculator.Add@1.0.0")]);
     let server = Server::new(tools.expect("right definitions"))
         .auth(Gateway::new())
-        .agentcore_user(AgentCoreUser::Header("x-user-id".into()))
+        .agentcore_user(AgentCoreUser::Header(HeaderName::from_static("x-user-id")))
         .events(
             [EventKind::AgentCore]
                 .into_iter()

@@ -26,6 +26,9 @@ use crate::{
 /// The end of a target's name in `bedrockAgentCoreToolName`: the names of targets have no underscores.
 const TARGET_END: &str = "___";
 
+/// A value of a header that is not text.
+const UNREADABLE: &str = "\u{fffd}";
+
 /// A call, as the client context has it.
 pub(super) struct AgentCoreCall {
     tool: String,
@@ -59,26 +62,16 @@ pub(super) fn call_in(context: &Context) -> Option<Result<AgentCoreCall, EventEr
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.
 fn field<'a>(fields: &'a HashMap<String, String>, name: &str) -> Option<&'a str> {
     let name = format!("{AGENTCORE}{name}");
-    let exact = fields.get(&name);
-    let similar = || {
-        let similar = fields
-            .iter()
-            .filter(|(it, _)| it.eq_ignore_ascii_case(&name));
-        similar.min().map(|(_, value)| value)
-    };
-    let value = exact.or_else(similar)?;
-    (!value.is_empty()).then_some(value)
+    let found = fields.iter();
+    let found = found.filter(|(it, _)| it.eq_ignore_ascii_case(&name));
+    found.min().map(|(_, value)| &**value)
 }
 
 /// Returns an id that can be part of other texts. Those of gateways and targets have only letters,
 /// digits and hyphens.
 fn id_of(id: Option<&str>) -> Arc<str> {
-    let is_id = |id: &&str| {
-        id.len() <= 128
-            && id
-                .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || it == b'-')
-    };
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
+    let is_id = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(is_part);
     id.filter(is_id).unwrap_or("unknown").into()
 }
 
@@ -88,13 +81,12 @@ fn headers_in(json: &str) -> HeaderMap {
     let fields: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
-        let Ok(name) = HeaderName::try_from(name) else {
-            continue;
-        };
-        let value = value.as_str().and_then(|it| HeaderValue::try_from(it).ok());
-        let value =
-            value.unwrap_or_else(|| HeaderValue::from_bytes(&[0xff]).expect("it is opaque"));
-        let _ = headers.try_append(name, value);
+        let value = HeaderValue::try_from(value.as_str().unwrap_or(UNREADABLE));
+        let value = value.or_else(|_| HeaderValue::try_from(UNREADABLE));
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
+            // Fails with more headers than any context has room for.
+            let _ = headers.try_append(name, value);
+        }
     }
     headers
 }
@@ -106,22 +98,18 @@ pub(super) async fn answer(
     event: &str,
     invocation: Invocation,
 ) -> Box<RawValue> {
-    let AgentCoreCall {
-        tool,
-        caller,
-        headers,
-    } = call;
+    let headers = call.headers;
     let (user_header, admission) = match &app.agentcore_user {
-        None => (None, Admission::Admitted(caller)),
-        Some(AgentCoreUser::Header(name)) => (Some(&**name), Admission::Admitted(caller)),
+        None => (None, Admission::Admitted(call.caller)),
+        Some(AgentCoreUser::Header(name)) => (Some(name.clone()), Admission::Admitted(call.caller)),
         Some(AgentCoreUser::Token(name)) => {
-            let tokens = headers.get_all(&**name).iter();
+            let tokens = headers.get_all(name).iter();
             let credentials = tokens.map(|token| (AUTHORIZATION, token.clone())).collect();
             (None, Admission::Credentials(credentials))
         }
     };
     let call = EventCall {
-        format: AgentCoreFormat::new(tool, user_header),
+        format: AgentCoreFormat::new(call.tool, user_header),
         event,
         headers,
         admission,

@@ -133,9 +133,8 @@ impl fmt::Display for EventError {
         match self {
             Self::NotAccepted(kind) => write!(
                 f,
-                "This function does not accept {}; if it should, add '{}' to the events that it \
-                 accepts (TOOLS_EVENTS, or Server::events in the program)",
-                what_comes_from(*kind),
+                "This function does not accept events of the kind '{}' (TOOLS_EVENTS, or \
+                 Server::events in the program; docs/lambda.md, \"Event sources\")",
                 kind.name()
             ),
             Self::NoTool => f.write_str(
@@ -155,20 +154,6 @@ impl fmt::Display for EventError {
             Self::Invalid(error) => {
                 write!(f, "{EXPECTED}; the event cannot be parsed: {error}")
             }
-        }
-    }
-}
-
-/// Returns what an event of this kind is, and where it comes from.
-fn what_comes_from(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::RestApi => "requests from REST APIs, or from HTTP APIs with payload format 1.0",
-        EventKind::HttpApi => "requests from HTTP APIs",
-        EventKind::FunctionUrl => "requests to function URLs",
-        EventKind::LoadBalancer => "requests from Application Load Balancers",
-        EventKind::Direct | EventKind::DirectErrors => "calls as events ({\"tool_id\": …})",
-        EventKind::AgentCore => {
-            "calls from an AgentCore Gateway, which has this function as a Lambda target"
         }
     }
 }

@@ -12,12 +12,11 @@ use super::{
     refusal::Refusal, sign_in::sign_in,
 };
 use crate::{
-    AgentCoreUser, Caller,
+    AgentCoreUser, Caller, EventKind,
     arrival::Arrival,
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
     clock::Clock,
-    event_kind::AcceptedEvents,
     observe::request_log::Observer,
     public_url::PublicUrl,
     tool::reason::Reason,
@@ -35,7 +34,7 @@ pub(crate) struct AppState {
     /// The names of the tools, for protocols without versions and for clients that send them as
     /// ids.
     pub(crate) names: ModelNames,
-    pub(crate) events: AcceptedEvents,
+    pub(crate) events: Vec<EventKind>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,

@@ -70,21 +70,14 @@ pub(crate) enum Admission {
 
 /// Answers an event.
 pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<'_, F>) -> Answer {
-    let EventCall {
-        mut format,
-        event,
-        headers,
-        admission,
-        invocation,
-    } = given;
+    let (mut format, sent) = (given.format, (given.event, given.headers));
     let arrival = Arrival {
         at: app.engine.clock.instant(),
-        invocation: Arc::new(invocation),
+        invocation: Arc::new(given.invocation),
     };
     let span = Some(F::SPAN);
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), &headers, "call", span);
-    let sent = Sent { event, headers };
-    match call(app, &mut format, &sent, admission, &arrival, &mut log).await {
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), &sent.1, "call", span);
+    match call(app, &mut format, &sent, given.admission, &arrival, &mut log).await {
         Ok(mut outcome) => {
             let largest = arrival.invocation.max_response_size;
             let mut body = format.outcome(&outcome);
@@ -111,22 +104,15 @@ pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<
     }
 }
 
-/// What the invoker sent.
-struct Sent<'a> {
-    event: &'a str,
-    headers: HeaderMap,
-}
-
 /// Passes an event through admission, decoding and the engine.
 async fn call<F: CallFormat>(
     app: &Arc<AppState>,
     format: &mut F,
-    sent: &Sent<'_>,
+    (event, headers): &(&str, HeaderMap),
     admission: Admission,
     arrival: &Arrival,
     log: &mut RequestLog,
 ) -> Result<Outcome, Refusal> {
-    let Sent { event, headers } = sent;
     let caller = match admission {
         Admission::Admitted(caller) => caller,
         Admission::Credentials(credentials) => app.caller_of(&credentials, arrival).await?,

@@ -10,22 +10,30 @@ const HEADER: HeaderName = HeaderName::from_static(IDEMPOTENCY_KEY);
 
 /// Returns the key, without the quotes that many clients leave out. A key that is ignored would let
 /// a repeated call run twice, so an unusable one is an error; an empty one counts as absent.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
-    let mut values = headers.get_all(&HEADER).iter();
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, String> {
+    let text = id_in(headers, &HEADER, "Idempotency-Key")?;
+    let key = text.map(|text| text.trim().trim_matches('"').to_owned());
+    Ok(key.filter(|key| !key.is_empty()))
+}
+
+/// Returns the id in a header.
+pub(super) fn id_in<'a>(
+    headers: &'a HeaderMap,
+    header: &HeaderName,
+    name: &str,
+) -> Result<Option<&'a str>, String> {
+    let mut values = headers.get_all(header).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err("The header Idempotency-Key occurs twice.");
+        return Err(format!("The header {name} occurs twice."));
     }
-    let Ok(text) = value.to_str() else {
-        return Err("The header Idempotency-Key must be ASCII text.");
-    };
-    let key = text.trim().trim_matches('"');
-    if key.len() > LONGEST_ID {
-        return Err("The header Idempotency-Key is longer than 256 bytes.");
+    match value.to_str() {
+        Ok(text) if text.len() <= LONGEST_ID => Ok(Some(text)),
+        Ok(_) => Err(format!("The header {name} is longer than 256 bytes.")),
+        Err(_) => Err(format!("The header {name} must be ASCII text.")),
     }
-    Ok((!key.is_empty()).then(|| key.to_owned()))
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Codec for McpCodec {
     }
 
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let body = response::encode_outcome(format, format, self.server_info(), outcome);
+        let body = response::encode_outcome(format, self.server_info(), outcome);
         (StatusCode::OK, body.into())
     }
 

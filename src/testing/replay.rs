@@ -99,9 +99,10 @@ async fn replay_one(
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read?,
     };
-    let actual = function
-        .respond_with_context(&event, &client_context)
+    let response = function
+        .invoke_with_context(&event, &client_context)
         .await?;
+    let actual = LambdaFunction::response_in(&response)?;
     if update {
         return Ok(fs::write(
             &pair.expected,

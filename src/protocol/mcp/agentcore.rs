@@ -1,15 +1,14 @@
 //! Calls from an AgentCore Gateway: the event is the arguments, and the answer is the result of
-//! `tools/call` without an envelope.
+//! `tools/call` alone.
 
-use http::HeaderMap;
-use serde::Serialize;
+use http::HeaderName;
 use serde_json::value::RawValue;
 
 use super::{
-    call::{output_kind_of, similar_to},
+    call::{call_of, output_kind_of, similar_to},
     format::{McpFormat, OutputKind},
-    rejection::enclose_refusal,
-    response::{CallResult, Envelope, Meta, encode_outcome},
+    rejection::encode_refusal,
+    response::encode_outcome,
     revision::Revision,
 };
 use crate::{
@@ -18,20 +17,14 @@ use crate::{
     protocol::{
         codec::EncodedRequest,
         direct::CallFormat,
-        idempotency_key::idempotency_key,
+        idempotency_key::{id_in, idempotency_key},
         integers,
         json::{self, JsonError, JsonScope},
-        json_response::to_raw_json,
         refusal::Refusal,
         wording::Wording,
     },
-    text::LONGEST_ID,
-    tool::{id::Selector, reason::Reason},
+    tool::reason::Reason,
 };
-
-/// No header of the client reaches the function by itself, so the client cannot send what is missing.
-const NO_TOKEN: &str =
-    "The user is not signed in: the gateway has passed on no valid token of the user.";
 
 /// The format of a call from an AgentCore Gateway.
 #[derive(Clone)]
@@ -39,17 +32,17 @@ pub(crate) struct AgentCoreFormat {
     /// The name of the tool, which the event cannot choose.
     tool: String,
     /// The header with the user's id.
-    user_header: Option<String>,
+    user_header: Option<HeaderName>,
     /// The call's id, once the event is decoded.
     call_id: Option<String>,
     output: OutputKind,
 }
 
 impl AgentCoreFormat {
-    pub(crate) fn new(tool: String, user_header: Option<&str>) -> Self {
+    pub(crate) fn new(tool: String, user_header: Option<HeaderName>) -> Self {
         Self {
             tool,
-            user_header: user_header.map(str::to_owned),
+            user_header,
             call_id: None,
             output: OutputKind::default(),
         }
@@ -65,26 +58,6 @@ impl AgentCoreFormat {
             ..McpFormat::default()
         }
     }
-
-    /// Returns the user in the header that the owner has chosen.
-    fn user_in(&self, headers: &HeaderMap) -> Result<Option<String>, String> {
-        let Some(name) = &self.user_header else {
-            return Ok(None);
-        };
-        let mut values = headers.get_all(name).iter();
-        let Some(value) = values.next() else {
-            return Ok(None);
-        };
-        let text = value.to_str().ok().filter(|it| it.len() <= LONGEST_ID);
-        match text {
-            Some(text) if values.next().is_none() => {
-                Ok(Some(text.to_owned()).filter(|it| !it.is_empty()))
-            }
-            _ => Err(format!(
-                "The header {name} must occur once, with ASCII text of at most {LONGEST_ID} bytes."
-            )),
-        }
-    }
 }
 
 impl CallFormat for AgentCoreFormat {
@@ -92,16 +65,17 @@ impl CallFormat for AgentCoreFormat {
 
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {
         self.call_id = idempotency_key(event.headers).map_err(refused)?;
-        let user_id = self.user_in(event.headers).map_err(refused)?;
+        let user = self.user_header.as_ref();
+        let user = user.map(|header| id_in(event.headers, header, header.as_str()));
+        let user = user.transpose().map_err(refused)?.flatten();
         let read = json::read(event.body, &JsonScope::Whole, event.max_values);
         let mut input = read.map_err(|error| match error {
             JsonError::Syntax(error) => refused(format!("The event is not valid JSON: {error}")),
             JsonError::Rejected(sentence) => refused(sentence),
         })?;
         if !input.is_object() {
-            return Err(refused(
-                "The event must be an object: the tool's arguments.",
-            ));
+            let detail = "The event must be an object: the tool's arguments.";
+            return Err(refused(detail.to_owned()));
         }
         let Some(entry) = event.tool_named(&self.tool) else {
             let rejection = Rejection::UnknownTool {
@@ -111,21 +85,13 @@ impl CallFormat for AgentCoreFormat {
             return Err(rejection.into());
         };
         self.output = output_kind_of(&entry.tool);
-        Ok(Box::new(Call {
-            selector: Selector {
-                qualified: entry.id.shared(),
-                version: None,
-            },
-            call_id: self.call_id.clone(),
-            permit: None,
-            rounded: integers::restore(event.body, &[""], &mut input),
-            trace_id: None,
-            input,
-            client_context: ClientContext {
-                user_id,
-                ..ClientContext::default()
-            },
-        }))
+        let rounded = integers::restore(event.body, &[""], &mut input);
+        let client_context = ClientContext {
+            user_id: user.filter(|it| !it.is_empty()).map(str::to_owned),
+            ..ClientContext::default()
+        };
+        let call_id = self.call_id.clone();
+        Ok(call_of(entry, call_id, (input, rounded), client_context))
     }
 
     fn names(&self, _: &[u8]) -> RequestNames {
@@ -141,36 +107,23 @@ impl CallFormat for AgentCoreFormat {
     }
 
     fn outcome(&self, outcome: &Outcome) -> Box<RawValue> {
-        encode_outcome(&Bare, &self.result(), RawValue::NULL, outcome)
+        raw(&encode_outcome(&self.result(), RawValue::NULL, outcome))
     }
 
     fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String) {
-        let format = self.result();
-        let result = match refusal {
-            Refusal::Unauthenticated(..) => {
-                Bare.enclose(&CallResult::error(&format, NO_TOKEN, Meta::default()))
-            }
-            other => enclose_refusal(&Bare, &format, RawValue::NULL, other),
-        };
-        (result, Wording::of(refusal).into_detail())
+        let (_, result) = encode_refusal(&self.result(), RawValue::NULL, refusal);
+        (raw(&result), Wording::of(refusal).into_detail())
     }
 }
 
-fn refused(detail: impl Into<String>) -> Refusal {
+fn raw(json: &[u8]) -> Box<RawValue> {
+    serde_json::from_slice(json).expect("our own JSON is valid")
+}
+
+fn refused(detail: String) -> Refusal {
     Refusal::Invalid {
         reason: Reason::Malformed,
         message: "The call is not valid".to_owned(),
-        detail: detail.into(),
-    }
-}
-
-/// No envelope: the result is the whole answer.
-struct Bare;
-
-impl Envelope for Bare {
-    type Message = Box<RawValue>;
-
-    fn enclose(&self, result: &impl Serialize) -> Box<RawValue> {
-        to_raw_json(result)
+        detail,
     }
 }

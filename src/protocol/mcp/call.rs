@@ -20,7 +20,7 @@ use crate::{
         jsonrpc::INVALID_PARAMS,
     },
     text::LONGEST_ID,
-    tool::{id::Selector, parts::ToolParts},
+    tool::{id::Selector, parts::ToolParts, schema::RoundedNumbers, toolkit::ToolEntry},
     wire::mcp::CALL_ID,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn decode(
         _ => return Err(invalid("'arguments' must be an object.")),
     };
     let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
-    let call_id = call_id_of(request.headers, &params).map_err(invalid)?;
+    let call_id = call_id_of(request.headers, &params).map_err(|it| invalid(&it))?;
     if format.is_modern() {
         let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
         format.elicitation = elicitation.map_err(invalid)?;
@@ -52,9 +52,23 @@ pub(super) fn decode(
         let similar = similar_to(&name);
         return Ok(request.reject_unknown(name, &similar, call_id));
     };
-    // The schema of this tool alone: a first call must not take longer with more tools.
     format.output = output_kind_of(&entry.tool);
-    Ok(Operation::Call(Box::new(Call {
+    let client_context = ClientContext {
+        answers: format.elicitation.answers(),
+        ..ClientContext::default()
+    };
+    let call = call_of(entry, call_id, (input, rounded), client_context);
+    Ok(Operation::Call(call))
+}
+
+/// Returns a call of the newest version of a tool.
+pub(super) fn call_of(
+    entry: &ToolEntry,
+    call_id: Option<String>,
+    (input, rounded): (Value, RoundedNumbers),
+    client_context: ClientContext,
+) -> Box<Call> {
+    Box::new(Call {
         selector: Selector {
             qualified: entry.id.shared(),
             version: None,
@@ -64,11 +78,8 @@ pub(super) fn decode(
         rounded,
         trace_id: None,
         input,
-        client_context: ClientContext {
-            answers: format.elicitation.answers(),
-            ..ClientContext::default()
-        },
-    })))
+        client_context,
+    })
 }
 
 /// Returns the name to look for among the known ones, in place of one that may be a tool's id.
@@ -79,18 +90,19 @@ pub(super) fn similar_to(name: &str) -> String {
 
 /// Returns the id that identifies a repeated call: never the JSON-RPC id, because clients number
 /// their requests from 0.
-fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, &'static str> {
+fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, String> {
     let call_id = match &params["_meta"][CALL_ID] {
         Value::Null => idempotency_key(headers)?,
         Value::String(text) => Some(text.clone()),
-        _ => return Err("'lambda-tools/call-id' must be a string."),
+        _ => return Err("'lambda-tools/call-id' must be a string.".into()),
     };
     match call_id {
-        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes."),
+        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes.".into()),
         call_id => Ok(call_id.filter(|it| !it.is_empty())),
     }
 }
 
+/// Derives the schema of this tool alone: a first call must not take longer with more tools.
 pub(super) fn output_kind_of(tool: &ToolParts) -> OutputKind {
     if tool.returns_content {
         OutputKind::Content

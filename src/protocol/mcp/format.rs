@@ -17,7 +17,7 @@ pub(crate) struct McpFormat {
     /// The kind of the tool's output.
     pub(super) output: OutputKind,
     pub(super) elicitation: Elicitation,
-    /// True for a result that is the whole answer, without `_meta`.
+    /// True for an answer that is a result alone, without JSON-RPC and `_meta`.
     pub(super) is_bare: bool,
 }
 

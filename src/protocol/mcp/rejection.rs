@@ -11,7 +11,7 @@ use serde_json::{json, value::RawValue};
 use super::{
     error::ErrorResponse,
     format::McpFormat,
-    response::{CallResult, Envelope, Meta, encode_error, in_words},
+    response::{CallResult, Meta, encode, encode_error, in_words},
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -28,6 +28,10 @@ use crate::{
 /// The time after which a temporarily rejected call may be repeated, as in `Retry-After`.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 
+/// The text for a gateway that passes on no valid token: its client cannot send one by itself.
+const NO_TOKEN: &str =
+    "The user is not signed in: the gateway has passed on no valid token of the user.";
+
 /// Returns the status and the body of a refusal.
 pub(super) fn encode_refusal(
     format: &McpFormat,
@@ -35,44 +39,31 @@ pub(super) fn encode_refusal(
     refusal: &Refusal,
 ) -> (StatusCode, Vec<u8>) {
     match error_of(refusal) {
+        Ok(response) if format.is_bare => {
+            let mut text = match refusal {
+                Refusal::Unauthenticated(..) => NO_TOKEN.to_owned(),
+                _ => response.error.message,
+            };
+            if refusal.retry_after().is_some() {
+                text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
+            }
+            let result = CallResult::error(format, &text, Meta::default());
+            (StatusCode::OK, encode(format, &result))
+        }
         Ok(response) => (response.status, encode_error(format, &response.error)),
         Err(rejection) => (
             StatusCode::OK,
-            encode_rejection(format, format, server_info, rejection),
+            encode_rejection(format, server_info, rejection),
         ),
     }
 }
 
-/// Encodes a refusal as a result, for invokers that take no JSON-RPC errors.
-pub(super) fn enclose_refusal<E: Envelope>(
-    envelope: &E,
-    format: &McpFormat,
-    server_info: &RawValue,
-    refusal: &Refusal,
-) -> E::Message {
-    match error_of(refusal) {
-        Ok(response) => {
-            let mut text = response.error.message;
-            if refusal.retry_after().is_some() {
-                text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
-            }
-            envelope.enclose(&CallResult::error(format, &text, Meta::default()))
-        }
-        Err(rejection) => encode_rejection(envelope, format, server_info, rejection),
-    }
-}
-
-fn encode_rejection<E: Envelope>(
-    envelope: &E,
-    format: &McpFormat,
-    server_info: &RawValue,
-    rejection: &Rejection,
-) -> E::Message {
+fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = format.elicitation.challenge(missing)
     {
         result["_meta"] = json!(Meta::of(format, server_info));
-        return envelope.enclose(&result);
+        return encode(format, &result);
     }
     let mut meta = Meta::of(format, server_info);
     let mut text = text_of_rejection(format, rejection);
@@ -83,7 +74,7 @@ fn encode_rejection<E: Envelope>(
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);
     }
-    envelope.enclose(&CallResult::error(format, &text, meta))
+    encode(format, &CallResult::error(format, &text, meta))
 }
 
 /// Returns the text of a rejection that a model can act on. Details about the server's

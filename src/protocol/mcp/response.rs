@@ -97,24 +97,11 @@ struct WrappedOutput<'a> {
     result: &'a Output,
 }
 
-/// The message that carries a result.
-pub(super) trait Envelope {
-    type Message;
-
-    fn enclose(&self, result: &impl Serialize) -> Self::Message;
-}
-
-impl Envelope for McpFormat {
-    /// A JSON-RPC response.
-    type Message = Vec<u8>;
-
-    fn enclose(&self, result: &impl Serialize) -> Vec<u8> {
-        encode(self, result)
-    }
-}
-
 /// Encodes a response with this result.
 pub(super) fn encode(format: &McpFormat, result: &impl Serialize) -> Vec<u8> {
+    if format.is_bare {
+        return to_json(result);
+    }
     to_json(&RpcResponse {
         jsonrpc: jsonrpc::VERSION,
         id: format.id.as_deref(),
@@ -132,13 +119,11 @@ pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
     })
 }
 
-/// Encodes the result of a call in an envelope.
-pub(super) fn encode_outcome<E: Envelope>(
-    envelope: &E,
+pub(super) fn encode_outcome(
     format: &McpFormat,
     server_info: &RawValue,
     outcome: &Outcome,
-) -> E::Message {
+) -> Vec<u8> {
     let mut meta = Meta {
         call_id: Some(&*outcome.call_id).filter(|it| !it.is_empty()),
         is_replay: outcome.is_replay.then_some(true),
@@ -151,7 +136,7 @@ pub(super) fn encode_outcome<E: Envelope>(
                 let blocks = content.iter().zip(1..);
                 let blocks =
                     blocks.map(|(it, number)| ContentBlock::of(format, outcome, number, it));
-                return envelope.enclose(&CallResult::of(format, blocks.collect(), meta));
+                return encode(format, &CallResult::of(format, blocks.collect(), meta));
             }
             let structured = if format.output == OutputKind::Other || !output.is_object() {
                 to_raw_value(&WrappedOutput { result: output })
@@ -164,16 +149,16 @@ pub(super) fn encode_outcome<E: Envelope>(
                 structured_content: Some(&structured),
                 ..CallResult::of(format, text, meta)
             };
-            envelope.enclose(&result)
+            encode(format, &result)
         }
         Err(failure) => {
             if let Some(question) = &failure.parts().question {
                 let mut result = format.elicitation.question(failure, question);
                 result["_meta"] = json!(meta);
-                return envelope.enclose(&result);
+                return encode(format, &result);
             }
             meta.retry_after = failure.parts().retry_after.map(whole_milliseconds);
-            envelope.enclose(&CallResult::error(format, &text_of(failure), meta))
+            encode(format, &CallResult::error(format, &text_of(failure), meta))
         }
     }
 }

@@ -202,7 +202,7 @@ pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFor
 
 fn call_of_single_tool(
     tool_id: &str,
-    call_id: Result<Option<String>, &'static str>,
+    call_id: Result<Option<String>, String>,
     request: &EncodedRequest<'_>,
 ) -> Result<Call, RequestError> {
     let bytes = request.body;

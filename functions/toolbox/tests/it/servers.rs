@@ -142,10 +142,10 @@ impl Description {
             server = server.events(names.iter().map(|name| event_kind(name)));
         }
         if let Some(header) = self.agentcore_user_header {
-            server = server.agentcore_user(AgentCoreUser::Header(header));
+            server = server.agentcore_user(AgentCoreUser::Header(header.try_into().unwrap()));
         }
         if let Some(header) = self.agentcore_token_header {
-            server = server.agentcore_user(AgentCoreUser::Token(header));
+            server = server.agentcore_user(AgentCoreUser::Token(header.try_into().unwrap()));
         }
         if let Some(providers) = self.oauth {
             server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));

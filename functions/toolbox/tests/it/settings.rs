@@ -74,7 +74,7 @@ fn an_invalid_setting_fails_at_start_up() {
         ),
         (
             &[("TOOLS_AGENTCORE_USER_HEADER", "a b")],
-            "'a b' is not the name of a header",
+            "TOOLS_AGENTCORE_USER_HEADER is not the name of a header",
         ),
         (
             &[("TOOLS_AGENTCORE_TOKEN_HEADER", "x-token")],

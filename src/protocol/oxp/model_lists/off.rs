@@ -25,10 +25,7 @@ pub(in crate::protocol::oxp) fn api_for(
 }
 
 pub(crate) fn list_for(api: &str, _: &Toolkit) -> Result<String, &'static str> {
-    match api_for(Some(api), None)? {
-        Some(api) => match api {},
-        None => Ok(String::new()),
-    }
+    api_for(Some(api), None).map(|_| String::new())
 }
 
 pub(in crate::protocol::oxp) fn encode(api: ModelApi, _: &ListedTools<'_>) -> Arc<EncodedList> {
