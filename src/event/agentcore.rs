@@ -61,9 +61,11 @@ pub(super) fn call_in(context: &Context) -> Option<Result<AgentCoreCall, EventEr
 
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.
 fn field<'a>(fields: &'a HashMap<String, String>, name: &str) -> Option<&'a str> {
-    let name = format!("{AGENTCORE}{name}");
-    let found = fields.iter();
-    let found = found.filter(|(it, _)| it.eq_ignore_ascii_case(&name));
+    let has_name = |it: &str| {
+        let end = it.get(AGENTCORE.len()..);
+        end.is_some_and(|end| end.eq_ignore_ascii_case(name)) && is_of_agentcore(it)
+    };
+    let found = fields.iter().filter(|(it, _)| has_name(it));
     found.min().map(|(_, value)| &**value)
 }
 

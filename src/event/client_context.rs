@@ -12,13 +12,14 @@ use serde_json::{json, value::RawValue};
 pub(super) const AGENTCORE: &str = "bedrockAgentCore";
 
 /// The fields of an object. Their values are not parsed, so that none is invalid or too deep.
-type Fields = HashMap<String, Box<RawValue>>;
+type Fields<'a> = HashMap<String, &'a RawValue>;
 
 /// Reads a client context as far as `Context` has a place for it. A value that is not a string
 /// becomes its JSON text.
 pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     // An invalid byte in one value must not hide the other fields.
-    let Some(mut fields) = fields_in(&String::from_utf8_lossy(header)) else {
+    let header = String::from_utf8_lossy(header);
+    let Some(mut fields) = fields_in(&header) else {
         return;
     };
     let mut texts = |name| {
@@ -27,22 +28,23 @@ pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     };
     let mut custom = texts("custom").unwrap_or_default();
     let environment = texts("environment").unwrap_or_default();
-    let client = texts("client").unwrap_or_default();
+    let client = texts("client").map(|client| serde_json::from_value(json!(client)));
     fields.retain(|name, _| is_of_agentcore(name));
     custom.extend(texts_of(fields));
-    let rest = json!({"custom": custom, "environment": environment});
-    let mut whole = rest.clone();
-    whole["client"] = json!(client);
-    let read = serde_json::from_value(whole).or_else(|_| serde_json::from_value(rest));
-    context.client_context = read.ok();
+    // The type's name is private.
+    context.client_context = serde_json::from_str("{}").ok();
+    if let Some(read) = &mut context.client_context {
+        read.client = client.and_then(Result::ok).unwrap_or_default();
+        (read.custom, read.environment) = (custom, environment);
+    }
 }
 
-fn fields_in(object: &str) -> Option<Fields> {
+fn fields_in(object: &str) -> Option<Fields<'_>> {
     serde_json::from_str(object).ok()
 }
 
-fn texts_of(fields: Fields) -> HashMap<String, String> {
-    let text = |value: Box<RawValue>| {
+fn texts_of(fields: Fields<'_>) -> HashMap<String, String> {
+    let text = |value: &RawValue| {
         serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned())
     };
     let fields = fields.into_iter();

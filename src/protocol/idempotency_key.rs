@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn key_in(values: &[&[u8]]) -> Result<Option<String>, &'static str> {
+    fn key_in(values: &[&[u8]]) -> Result<Option<String>, String> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(HEADER, HeaderValue::from_bytes(value).unwrap());

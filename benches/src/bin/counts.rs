@@ -8,7 +8,7 @@ use std::{env, hint::black_box};
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
-use lambda_tools::{Failure, Server, Tool, Toolkit, testing::LambdaFunction};
+use lambda_tools::{EventKind, Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -77,6 +77,17 @@ async fn send_with(router: &Router, request: Builder, body: &str, expected: Stat
     black_box(response.into_body().collect().await.expect("a body"));
 }
 
+/// The client context of a call from an `AgentCore` Gateway.
+const GATEWAY: &str = r#"{"custom": {
+    "bedrockAgentCoreMessageVersion": "1.0",
+    "bedrockAgentCoreAwsRequestId": "5f6c0a4e-8b1d-4c0e-9d8b-0c2f5a1e7b90",
+    "bedrockAgentCoreMcpMessageId": "1",
+    "bedrockAgentCoreGatewayId": "tools-gateway-a1b2c3d4e5",
+    "bedrockAgentCoreTargetId": "A1B2C3D4E5",
+    "bedrockAgentCoreToolName": "calc___Calculator_Add1",
+    "bedrockAgentCorePropagatedHeaders": {"x-user-id": "ada"}
+}}"#;
+
 async fn rounds(stage: &str, count: usize) {
     let router = router();
     let call_with = |tool: &str, input: Value| {
@@ -102,7 +113,12 @@ async fn rounds(stage: &str, count: usize) {
         },
     })
     .to_string();
-    let function = LambdaFunction::new(toolkit());
+    let kinds = [
+        EventKind::FunctionUrl,
+        EventKind::HttpApi,
+        EventKind::AgentCore,
+    ];
+    let function = LambdaFunction::new(Server::new(toolkit()).events(kinds));
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
         "headers": {"content-type": "application/json", "oxp-version": "1.0"},
@@ -133,6 +149,11 @@ async fn rounds(stage: &str, count: usize) {
             "replay" => send(&router, &recorded, StatusCode::OK).await,
             "event" => {
                 black_box(function.invoke(&event).await.expect("a response"));
+            }
+            "agentcore" => {
+                let arguments = r#"{"a": 10, "b": 5}"#;
+                let answer = function.invoke_with_context(arguments, GATEWAY).await;
+                black_box(answer.expect("an answer"));
             }
             other => panic!("unknown stage {other}"),
         }
