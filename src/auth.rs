@@ -82,7 +82,12 @@ impl Auth {
 
     /// Returns true if anyone may call.
     pub(crate) fn is_open(&self) -> bool {
-        !(self.has_keys() || self.has_jwt() || self.has_issuers() || self.accepts_gateway)
+        !(self.reads_headers() || self.accepts_gateway)
+    }
+
+    /// Returns true if callers may send credentials themselves.
+    pub(crate) fn reads_headers(&self) -> bool {
+        self.has_keys() || self.has_jwt() || self.has_issuers()
     }
 
     /// Returns the users on whose behalf the caller may call.

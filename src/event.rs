@@ -109,10 +109,8 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, InvocationError> {
     let accept = |kind| {
-        let is_accepted = app.events.contains(&kind);
-        is_accepted
-            .then_some(())
-            .ok_or(EventError::NotAccepted(kind))
+        let refusal = EventError::NotAccepted(kind);
+        app.events.contains(&kind).then_some(()).ok_or(refusal)
     };
     if let Some(call) = agentcore::call_in(&context) {
         accept(EventKind::AgentCore)?;
@@ -135,12 +133,11 @@ pub(crate) async fn invoke(
             parse(event).map(load_balancer::request)?
         }
         EventFormat::Direct => {
-            let fails = app.events.contains(&EventKind::DirectErrors);
-            if !fails {
+            if !app.events.contains(&EventKind::DirectErrors) {
                 accept(EventKind::Direct)?;
             }
-            let answer = direct::answer(app, event, invocation_of(&context, is_cold), fails);
-            return Ok(EventResponse::Answer(answer.await?));
+            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await?;
+            return Ok(EventResponse::Answer(answer));
         }
     };
     Ok(respond(router, request, context, is_cold).await)

@@ -49,9 +49,4 @@ impl EventKind {
         ("direct-errors", Self::DirectErrors),
         ("agentcore", Self::AgentCore),
     ];
-
-    /// Returns the name in `TOOLS_EVENTS`.
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES[self as usize].0
-    }
 }

@@ -56,7 +56,7 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// On Lambda, events, responses and tools share one thread, because a second one would be woken and
 /// put to sleep for each event. An async tool must not block it: until the tool returns, not even
 /// its time limit ends the call. The log then names the tool, whose function should not be async
-/// ([`Tool::new`](crate::Tool::new)). Locally, on Lambda Managed Instances and with `SnapStart`,
+/// ([`Tool::new`](crate::Tool::new)). Locally, with `SnapStart` and with the Cargo feature `managed-instances`,
 /// there are several threads.
 ///
 /// `tokio::task::block_in_place` panics on Lambda, although it works locally. The variable

@@ -3,19 +3,20 @@
 //! The event is the arguments that a model chose. Everything else about the call is in the client
 //! context, so no argument can change the tool, the caller or the user.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use lambda_http::lambda_runtime::Context;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
-    client_context::{AGENTCORE, is_of_agentcore},
+    client_context::{AGENTCORE, fields_in, is_of_agentcore},
     format::EventError,
 };
 use crate::{
     AgentCoreUser, Caller,
     arrival::Invocation,
+    hash,
     protocol::{
         AgentCoreFormat,
         admission::AppState,
@@ -66,25 +67,28 @@ fn field<'a>(fields: &'a HashMap<String, String>, name: &str) -> Option<&'a str>
         end.is_some_and(|end| end.eq_ignore_ascii_case(name)) && is_of_agentcore(it)
     };
     let found = fields.iter().filter(|(it, _)| has_name(it));
-    found.min().map(|(_, value)| &**value)
+    let found = found.min().map(|(_, value)| &**value);
+    found.filter(|value| !["", "null"].contains(value))
 }
 
-/// Returns an id that can be part of other texts. Those of gateways and targets have only letters,
-/// digits and hyphens.
+/// Returns an id that can be part of other texts. The known ones have only letters, digits and
+/// hyphens.
 fn id_of(id: Option<&str>) -> Arc<str> {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
-    let is_id = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(is_part);
-    id.filter(is_id).unwrap_or("unknown").into()
+    match id {
+        None => "unknown".into(),
+        Some(id) if id.len() <= 128 && id.bytes().all(is_part) => id.into(),
+        Some(other) => format!("sha256-{}", hash::of_texts([other])).into(),
+    }
 }
 
 /// Returns the headers in a JSON object. A value that is not valid becomes one that nobody can read:
 /// the absence of a header could mean something else.
 fn headers_in(json: &str) -> HeaderMap {
-    let fields: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
     let mut headers = HeaderMap::new();
-    for (name, value) in fields {
-        let value = HeaderValue::try_from(value.as_str().unwrap_or(UNREADABLE));
-        let value = value.or_else(|_| HeaderValue::try_from(UNREADABLE));
+    for (name, value) in fields_in(json).unwrap_or_default() {
+        let text = serde_json::from_str(value.get()).unwrap_or(Cow::Borrowed(UNREADABLE));
+        let value = HeaderValue::try_from(&*text).or_else(|_| HeaderValue::try_from(UNREADABLE));
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
             // Fails with more headers than any context has room for.
             let _ = headers.try_append(name, value);
@@ -110,8 +114,10 @@ pub(super) async fn answer(
             (None, Admission::Credentials(credentials))
         }
     };
+    let mut format = AgentCoreFormat::default();
+    (format.tool, format.user_header) = (call.tool, user_header);
     let call = EventCall {
-        format: AgentCoreFormat::new(call.tool, user_header),
+        format,
         event,
         headers,
         admission,
@@ -126,14 +132,35 @@ mod tests {
 
     #[test]
     fn headers_that_are_not_valid_are_not_absent() {
-        let headers =
-            headers_in(r#"{"X-User": "a\nb", "x-list": ["a"], "x y": "a", "X-user": "b"}"#);
+        let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+        let json = format!(
+            r#"{{"X-User": "a\nb", "x-list": ["a"], "x y": "a", "X-user": "b", "x-deep": {deep},
+                "x-surrogate": "\ud800", "x-text": "c"}}"#
+        );
+        let headers = headers_in(&json);
         assert_eq!(headers.get_all("x-user").iter().count(), 2);
-        assert!(headers["x-user"].to_str().is_err());
-        assert!(headers["x-list"].to_str().is_err());
-        assert_eq!(headers.len(), 3);
+        assert_eq!(headers["x-text"], "c");
+        for name in ["x-list", "x-deep", "x-surrogate"] {
+            assert!(headers[name].to_str().is_err(), "{name}");
+        }
+        assert_eq!(headers.len(), 6);
         for nothing in ["", "[]", "null", "{\"a\":"] {
             assert!(headers_in(nothing).is_empty(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn ids_that_are_not_plain_stay_different() {
+        assert_eq!(&*id_of(Some("gateway-1")), "gateway-1");
+        assert_eq!(&*id_of(None), "unknown");
+        let odd = [
+            "gw one",
+            "arn:aws:bedrock-agentcore:us-east-1:1:gateway/two",
+        ];
+        let odd = odd.map(|id| id_of(Some(id)));
+        assert_ne!(odd[0], odd[1]);
+        for id in odd {
+            assert!(id.starts_with("sha256-") && !id.contains(' '), "{id}");
         }
     }
 }

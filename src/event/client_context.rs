@@ -12,25 +12,35 @@ use serde_json::{json, value::RawValue};
 pub(super) const AGENTCORE: &str = "bedrockAgentCore";
 
 /// The fields of an object. Their values are not parsed, so that none is invalid or too deep.
-type Fields<'a> = HashMap<String, &'a RawValue>;
+pub(super) type Fields<'a> = HashMap<String, &'a RawValue>;
 
 /// Reads a client context as far as `Context` has a place for it. A value that is not a string
 /// becomes its JSON text.
 pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     // An invalid byte in one value must not hide the other fields.
     let header = String::from_utf8_lossy(header);
-    let Some(mut fields) = fields_in(&header) else {
-        return;
-    };
+    let whole = fields_in(&header);
+    let is_object = whole.is_some();
+    let mut fields = whole.unwrap_or_default();
     let mut texts = |name| {
         let object = fields.remove(name)?;
-        fields_in(object.get()).map(texts_of)
+        Some(fields_in(object.get()).map(texts_of))
     };
-    let mut custom = texts("custom").unwrap_or_default();
-    let environment = texts("environment").unwrap_or_default();
-    let client = texts("client").map(|client| serde_json::from_value(json!(client)));
+    let custom = texts("custom");
+    let is_unread = !is_object || matches!(custom, Some(None));
+    let mut custom = custom.flatten().unwrap_or_default();
+    let environment = texts("environment").flatten().unwrap_or_default();
+    let client = texts("client").flatten();
+    let client = client.map(|client| serde_json::from_value(json!(client)));
     fields.retain(|name, _| is_of_agentcore(name));
     custom.extend(texts_of(fields));
+    // Otherwise, the fields of an event that a model chose would decide what it is.
+    if is_unread && header.to_lowercase().contains(&AGENTCORE.to_lowercase()) {
+        custom.insert(AGENTCORE.to_owned(), String::new());
+    }
+    if !is_object && custom.is_empty() {
+        return;
+    }
     // The type's name is private.
     context.client_context = serde_json::from_str("{}").ok();
     if let Some(read) = &mut context.client_context {
@@ -39,7 +49,7 @@ pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     }
 }
 
-fn fields_in(object: &str) -> Option<Fields<'_>> {
+pub(super) fn fields_in(object: &str) -> Option<Fields<'_>> {
     serde_json::from_str(object).ok()
 }
 

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use crate::{
-    Caller,
+    Caller, EventKind,
     arrival::{Invocation, InvocationError},
     protocol::{
         DirectCallFormat,
@@ -19,13 +19,12 @@ use crate::{
 /// Answers a direct call. IAM has admitted whoever invokes the function itself, so it needs no
 /// credentials.
 ///
-/// With `fails`, the invocation fails instead if the call does not succeed, for callers such as Step
-/// Functions that can only catch errors.
+/// With [`EventKind::DirectErrors`], the invocation fails instead if the call does not succeed, for
+/// callers such as Step Functions that can only catch errors.
 pub(super) async fn answer(
     app: &Arc<AppState>,
     event: &str,
     invocation: Invocation,
-    fails: bool,
 ) -> Result<Box<RawValue>, InvocationError> {
     let call = EventCall {
         format: DirectCallFormat::default(),
@@ -36,7 +35,7 @@ pub(super) async fn answer(
     };
     let answer = direct::answer(app, call).await;
     match answer.error {
-        Some(error) if fails => Err(error),
+        Some(error) if app.events.contains(&EventKind::DirectErrors) => Err(error),
         _ => Ok(answer.body),
     }
 }

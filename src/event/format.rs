@@ -135,7 +135,7 @@ impl fmt::Display for EventError {
                 f,
                 "This function does not accept events of the kind '{}' (TOOLS_EVENTS, or \
                  Server::events in the program; docs/lambda.md, \"Event sources\")",
-                kind.name()
+                EventKind::NAMES[*kind as usize].0
             ),
             Self::NoTool => f.write_str(
                 "The client context of this event has fields of an AgentCore Gateway, but no \

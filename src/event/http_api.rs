@@ -14,12 +14,18 @@ use super::{
 };
 use crate::EventKind;
 
-/// Returns the kind of an event. Only the domains of function URLs have this label.
+/// Returns the kind of an event: the domain of a function URL is `ID.lambda-url.REGION.on.aws`.
 pub(super) fn kind_of(event: &ApiGatewayV2httpRequest) -> EventKind {
-    let domain = event.request_context.domain_name.as_deref();
-    match domain.and_then(|domain| domain.split('.').nth(1)) {
-        Some("lambda-url") => EventKind::FunctionUrl,
-        _ => EventKind::HttpApi,
+    let domain = event
+        .request_context
+        .domain_name
+        .as_deref()
+        .unwrap_or_default();
+    let labels = domain.split('.').skip(1).step_by(2).take(2);
+    if labels.eq(["lambda-url", "on"]) {
+        EventKind::FunctionUrl
+    } else {
+        EventKind::HttpApi
     }
 }
 

@@ -12,7 +12,7 @@ const HEADER: HeaderName = HeaderName::from_static(IDEMPOTENCY_KEY);
 /// a repeated call run twice, so an unusable one is an error; an empty one counts as absent.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, String> {
     let text = id_in(headers, &HEADER, "Idempotency-Key")?;
-    let key = text.map(|text| text.trim().trim_matches('"').to_owned());
+    let key = text.map(|text| text.trim_matches('"').to_owned());
     Ok(key.filter(|key| !key.is_empty()))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn id_in<'a>(
     if values.next().is_some() {
         return Err(format!("The header {name} occurs twice."));
     }
-    match value.to_str() {
+    match value.to_str().map(str::trim) {
         Ok(text) if text.len() <= LONGEST_ID => Ok(Some(text)),
         Ok(_) => Err(format!("The header {name} is longer than 256 bytes.")),
         Err(_) => Err(format!("The header {name} must be ASCII text.")),

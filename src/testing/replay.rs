@@ -95,10 +95,9 @@ async fn replay_one(
         return Err("there is an expected file or a client context, but no event".into());
     }
     let event = fs::read_to_string(&pair.event)?;
-    let client_context = match fs::read_to_string(&pair.client_context) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        read => read?,
-    };
+    let client_context = pair.client_context.exists();
+    let client_context = client_context.then(|| fs::read_to_string(&pair.client_context));
+    let client_context = client_context.transpose()?.unwrap_or_default();
     let response = function
         .invoke_with_context(&event, &client_context)
         .await?;

@@ -8,7 +8,7 @@ use lambda_tools_core::{
 };
 use serde_json::{Value, json};
 
-use super::{budget::CopyBudget, portable::InputSchema, references};
+use super::{budget::CopyBudget, portable::InputSchema};
 
 const FORMAT: SchemaFormat = SchemaFormat {
     has_keyword: |kind, keyword, value| match kind {
@@ -36,11 +36,7 @@ fn is_count(value: &Value) -> bool {
 /// Returns the `parameters`, or `None` for a function without parameters, and notes for its
 /// description.
 pub(super) fn parameters(input: InputSchema, budget: &CopyBudget) -> (Option<Value>, Vec<String>) {
-    let InputSchema { schema, mut notes } = input;
-    let schema = references::inlined(schema, budget);
-    let mut schema = reduced::merged(schema.into(), &FORMAT);
-    let text = reduced::take_description(&mut schema);
-    notes.extend(Some(text).filter(|text| !text.is_empty()));
+    let (schema, notes) = input.reduced(&FORMAT, budget);
     let has_properties = schema["properties"]
         .as_object()
         .is_some_and(|it| !it.is_empty());

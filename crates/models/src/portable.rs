@@ -11,7 +11,7 @@ use lambda_tools_core::{
         each_inner,
         fold::fold_unions,
         is_type, modernize,
-        reduced::{keywords::object_of, sentences},
+        reduced::{self, SchemaFormat, keywords::object_of, sentences},
         vocabulary::BRANCHES,
     },
 };
@@ -62,6 +62,21 @@ impl InputSchema {
         self.only_properties();
         self.schema.shift_remove("additionalProperties");
         self
+    }
+
+    /// Reduces the schema to a format without references. Returns it with the notes, of which its
+    /// description is the last.
+    pub(super) fn reduced(
+        mut self,
+        format: &SchemaFormat,
+        budget: &CopyBudget,
+    ) -> (JsonObject, Vec<String>) {
+        let schema = references::inlined(self.schema, budget);
+        let mut schema = reduced::merged(schema.into(), format);
+        let text = reduced::take_description(&mut schema);
+        self.notes
+            .extend(Some(text).filter(|text| !text.is_empty()));
+        (schema, self.notes)
     }
 
     fn only_properties(&mut self) {

@@ -38,7 +38,8 @@ impl ModelTools {
         let id = call.id.as_deref().unwrap_or_default();
         let is_error = result.is_err();
         match self.api {
-            ModelApi::OpenAi { .. } => {
+            // A list for AgentCore has no calls.
+            ModelApi::OpenAi { .. } | ModelApi::AgentCore => {
                 json!({"role": "tool", "tool_call_id": id, "content": text_of(result)})
             }
             ModelApi::OpenAiResponses { .. } => {
@@ -62,11 +63,6 @@ impl ModelTools {
                     response["id"] = id.as_str().into();
                 }
                 json!({"functionResponse": response})
-            }
-            // What a Lambda target returns.
-            ModelApi::AgentCore => {
-                let content = [json!({"type": "text", "text": text_of(result)})];
-                json!({"content": content, "isError": is_error})
             }
             ModelApi::Bedrock => {
                 let mut block = json!({"toolUseId": id, "content": [{"text": text_of(result)}]});

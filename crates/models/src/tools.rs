@@ -168,7 +168,7 @@ fn item(
             (json!({"toolSpec": tool}), renamed)
         }
         ModelApi::AgentCore => {
-            let (schema, notes) = agentcore::input_schema(input, budget);
+            let (schema, notes) = input.reduced(&agentcore::FORMAT, budget);
             let mut tool = named(name, &sentences::appended(text.trim().to_owned(), &notes));
             tool.insert("inputSchema".into(), schema.into());
             (tool.into(), BTreeMap::new())

@@ -27,27 +27,18 @@ use crate::{
 };
 
 /// The format of a call from an AgentCore Gateway.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct AgentCoreFormat {
     /// The name of the tool, which the event cannot choose.
-    tool: String,
+    pub(crate) tool: String,
     /// The header with the user's id.
-    user_header: Option<HeaderName>,
+    pub(crate) user_header: Option<HeaderName>,
     /// The call's id, once the event is decoded.
     call_id: Option<String>,
     output: OutputKind,
 }
 
 impl AgentCoreFormat {
-    pub(crate) fn new(tool: String, user_header: Option<HeaderName>) -> Self {
-        Self {
-            tool,
-            user_header,
-            call_id: None,
-            output: OutputKind::default(),
-        }
-    }
-
     /// Returns the format of the result. The gateway names no revision; those from 2026-07-28 on have
     /// fields that their clients ask for.
     fn result(&self) -> McpFormat {

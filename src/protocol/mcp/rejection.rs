@@ -44,8 +44,9 @@ pub(super) fn encode_refusal(
                 Refusal::Unauthenticated(..) => NO_TOKEN.to_owned(),
                 _ => response.error.message,
             };
-            if refusal.retry_after().is_some() {
-                text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
+            if let Some(seconds) = refusal.retry_after() {
+                let wait = in_words(Duration::from_secs(seconds));
+                text = format!("{text} Try again in {wait}.");
             }
             let result = CallResult::error(format, &text, Meta::default());
             (StatusCode::OK, encode(format, &result))
@@ -92,7 +93,7 @@ fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
                 "{} cannot be called: the user has declined to authorize '{provider}'.",
                 missing.tool
             ),
-            None => missing_text(missing),
+            None => missing_text(missing, format.is_bare),
         },
         Rejection::CallIdReused => {
             "This call id belongs to another call, which had another input, \
@@ -156,7 +157,7 @@ fn sign_in_data(refusal: &Refusal) -> JsonObject {
 
 /// Returns the unmet requirements, and who can meet them. Calls cannot bring anything besides the
 /// input.
-fn missing_text(missing: &UnmetRequirements) -> String {
+fn missing_text(missing: &UnmetRequirements, is_bare: bool) -> String {
     let requirements = &missing.requirements;
     let mut lines = Vec::new();
     for needed in &requirements.authorization {
@@ -177,10 +178,12 @@ fn missing_text(missing: &UnmetRequirements) -> String {
         });
     }
     if requirements.user_id {
-        lines.push(
-            "It has to know which user it acts for: the client must authenticate with that user's token."
-                .to_owned(),
-        );
+        let who = if is_bare {
+            "the gateway has to pass the user on"
+        } else {
+            "the client must authenticate with that user's token"
+        };
+        lines.push(format!("It has to know which user it acts for: {who}."));
     }
     for (secret, location) in requirements.secrets.iter().zip(&missing.locations) {
         let location = location.as_deref().unwrap_or("the server's secret store");

@@ -10,6 +10,7 @@ use crate::{
     ToolDefinition, Toolkit,
     models::ModelTools,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
+    tool::toolkit::ToolEntry,
 };
 
 pub(super) use crate::models::ModelApi;
@@ -47,14 +48,17 @@ pub(super) fn api_for(
 /// Returns the newest version of each tool in the format of the API with this name, as JSON.
 pub(crate) fn list_for(api: &str, toolkit: &Toolkit) -> Result<String, &'static str> {
     let api = api_for(Some(api), None)?.expect("an API has been named");
-    let newest = toolkit.newest();
-    let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-    Ok(format!("{:#}", json!(ModelTools::new(api, newest).list())))
+    Ok(format!(
+        "{:#}",
+        json!(tools_of(api, toolkit.newest()).list())
+    ))
 }
 
 /// Encodes the newest version of each tool in the format of the API.
 pub(super) fn encode(api: ModelApi, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    let newest = tools.newest();
-    let newest = newest.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-    EncodedList::of(&ModelTools::new(api, newest).list())
+    EncodedList::of(&tools_of(api, tools.newest()).list())
+}
+
+fn tools_of<'a>(api: ModelApi, newest: impl Iterator<Item = &'a ToolEntry>) -> ModelTools {
+    ModelTools::new(api, newest.map(|it| ToolDefinition::of(&it.id, &it.tool)))
 }

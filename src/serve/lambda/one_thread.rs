@@ -27,13 +27,11 @@ use crate::{
 };
 
 /// Returns true if the platform sends one event at a time. `SnapStart` and concurrent invocations
-/// need `lambda_runtime`.
+/// need `lambda_runtime`. cargo-lambda's emulator asks for concurrency, which needs the Cargo feature.
 pub(in crate::serve) fn is_possible() -> bool {
     let is_snapshot =
         env::var("AWS_LAMBDA_INITIALIZATION_TYPE").is_ok_and(|kind| kind == "snap-start");
-    let is_concurrent =
-        cfg!(feature = "managed-instances") || env::var_os("AWS_LAMBDA_MAX_CONCURRENCY").is_some();
-    !is_snapshot && !is_concurrent
+    !is_snapshot && !cfg!(feature = "managed-instances")
 }
 
 /// Handles events from the runtime API until the platform ends the process.

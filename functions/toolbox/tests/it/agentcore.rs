@@ -112,6 +112,8 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
     let none = json!({});
     let call = json!({"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}});
     let gateway = context("calc___Calculator_Add");
+    let mut custom_domain = event("sources/http-api");
+    custom_domain["requestContext"]["domainName"] = "tools.lambda-url.example.com".into();
     vec![
         (&["rest-api"], event("sources/rest-api"), none.clone()),
         (
@@ -125,6 +127,7 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
             event("sources/function-url"),
             none.clone(),
         ),
+        (&["http-api"], custom_domain, none.clone()),
         (&["load-balancer"], event("sources/alb"), none.clone()),
         (&["direct", "direct-errors"], call, none),
         (&["agentcore"], json!({"a": 10, "b": 5}), gateway),
@@ -158,19 +161,28 @@ async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
     }
 }
 
+/// Nor does an event decide what it is where the gateway's context cannot be read.
 #[tokio::test]
-async fn a_gateway_that_names_no_tool_fails_the_invocation() {
-    let environment = [("TOOLS_EVENTS", "agentcore")];
+async fn a_context_without_a_readable_tool_fails_the_invocation() {
+    let environment = [("TOOLS_EVENTS", "agentcore,direct")];
     let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-    for context in [
-        json!({"custom": {"bedrockAgentCoreGatewayId": "g"}}),
-        json!({"custom": {"bedrockAgentCoreToolName": ""}}),
-        json!({"custom": {"bedrockAgentCoreToolName": "calc___"}}),
-        json!({"bedrockAgentCoreX": null}),
-    ] {
-        let (failed, error, _) = platform
-            .invoke_with(&json!({}), context.to_string().as_bytes())
-            .await;
+    let whole = context("calc___Calculator_Add").to_string();
+    let contexts = [
+        r#"{"custom": {"bedrockAgentCoreGatewayId": "g"}}"#.to_owned(),
+        r#"{"custom": {"bedrockAgentCoreToolName": ""}}"#.to_owned(),
+        r#"{"custom": {"bedrockAgentCoreToolName": null}}"#.to_owned(),
+        r#"{"custom": {"bedrockAgentCoreToolName": "calc___"}}"#.to_owned(),
+        r#"{"bedrockAgentCoreX": null}"#.to_owned(),
+        format!("\u{feff}{whole}"),
+        whole[..whole.len() - 1].to_owned(),
+        json!({"custom": whole}).to_string(),
+        json!(whole).to_string(),
+        json!([whole]).to_string(),
+        whole.replace("{\"bedrock", "{\"\\ud800\": 1, \"bedrock"),
+    ];
+    let call = json!({"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}});
+    for context in contexts {
+        let (failed, error, _) = platform.invoke_with(&call, context.as_bytes()).await;
         assert!(failed, "{context} {error}");
         assert_eq!(error["errorType"], "UnsupportedEvent");
         let message = error["errorMessage"].as_str().unwrap();

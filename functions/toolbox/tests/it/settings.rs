@@ -65,12 +65,13 @@ fn an_invalid_setting_fails_at_start_up() {
             &[("TOOLS_EVENTS", "direct,sqs")],
             "TOOLS_EVENTS has 'sqs', but may only have rest-api, ",
         ),
+        (&[("TOOLS_EVENTS", " , ")], "TOOLS_EVENTS has ' '"),
         (
             &[
-                ("TOOLS_AGENTCORE_USER_HEADER", "a"),
-                ("TOOLS_AGENTCORE_TOKEN_HEADER", "b"),
+                ("TOOLS_AGENTCORE_TOKEN_HEADER", "a"),
+                ("TOOLS_AUTH", "gateway"),
             ],
-            "mutually exclusive",
+            "nothing checks the token",
         ),
         (
             &[("TOOLS_AGENTCORE_USER_HEADER", "a b")],
