@@ -54,6 +54,9 @@ fn is_event(path: &Path) -> bool {
 
 fn marked(path: &Path) -> Value {
     let mut event: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    if !event.is_object() {
+        return event;
+    }
     for headers in ["headers", "multiValueHeaders"] {
         for (name, value) in event[headers].as_object_mut().into_iter().flatten() {
             match value {
