@@ -112,10 +112,10 @@ pub(crate) async fn invoke(
         let refusal = EventError::NotAccepted(kind);
         app.events.contains(&kind).then_some(()).ok_or(refusal)
     };
-    if let Some(call) = agentcore::call_in(&context) {
+    if agentcore::is_call(&context) {
         accept(EventKind::AgentCore)?;
         let invocation = invocation_of(&context, is_cold);
-        let answer = agentcore::answer(app, call?, event, invocation).await;
+        let answer = agentcore::answer(app, event, &context, invocation).await?;
         return Ok(EventResponse::Answer(answer));
     }
     let request = match format_of(event)? {

@@ -24,40 +24,56 @@ use crate::{
     },
 };
 
-/// The end of a target's name in `bedrockAgentCoreToolName`: the names of targets have no underscores.
-const TARGET_END: &str = "___";
-
 /// A value of a header that is not text.
 const UNREADABLE: &str = "\u{fffd}";
 
-/// A call, as the client context has it.
-pub(super) struct AgentCoreCall {
-    tool: String,
-    caller: Caller,
-    /// The headers that the gateway passes on.
-    headers: HeaderMap,
+/// Returns true if a client context is from an AgentCore Gateway.
+pub(super) fn is_call(context: &Context) -> bool {
+    let context = context.client_context.as_ref();
+    context.is_some_and(|it| it.custom.keys().any(|name| is_of_agentcore(name)))
 }
 
-/// Reads the call in a client context. `None` if the context is not from an AgentCore Gateway.
-pub(super) fn call_in(context: &Context) -> Option<Result<AgentCoreCall, EventError>> {
-    let fields = &context.client_context.as_ref()?.custom;
-    if !fields.keys().any(|name| is_of_agentcore(name)) {
-        return None;
-    }
-    let name = field(fields, "ToolName").unwrap_or_default();
-    let tool = name.split_once(TARGET_END).map_or(name, |(_, tool)| tool);
+/// Answers a call. IAM has admitted the gateway, so it needs no credentials.
+pub(super) async fn answer(
+    app: &Arc<AppState>,
+    event: &str,
+    context: &Context,
+    invocation: Invocation,
+) -> Result<Box<RawValue>, EventError> {
+    let field = |name| field(&context.client_context.as_ref()?.custom, name);
+    let name = field("ToolName").unwrap_or_default();
+    // The names of targets have no underscores.
+    let tool = name.split_once("___").map_or(name, |(_, tool)| tool);
     if tool.is_empty() {
-        return Some(Err(EventError::NoTool));
+        return Err(EventError::NoTool);
     }
-    let headers = field(fields, "PropagatedHeaders").unwrap_or_default();
-    Some(Ok(AgentCoreCall {
-        tool: tool.to_owned(),
-        caller: Caller::AgentCore {
-            gateway: id_of(field(fields, "GatewayId")),
-            target: id_of(field(fields, "TargetId")),
-        },
-        headers: headers_in(headers),
-    }))
+    let caller = Caller::AgentCore {
+        gateway: id_of(field("GatewayId")),
+        target: id_of(field("TargetId")),
+    };
+    let headers = headers_in(field("PropagatedHeaders").unwrap_or_default());
+    let mut format = AgentCoreFormat::default();
+    tool.clone_into(&mut format.tool);
+    let admission = match &app.agentcore_user {
+        None => Admission::Admitted(caller),
+        Some(AgentCoreUser::Header(name)) => {
+            format.user_header = Some(name.clone());
+            Admission::Admitted(caller)
+        }
+        Some(AgentCoreUser::Token(name)) => {
+            let tokens = headers.get_all(name).iter();
+            let credentials = tokens.map(|token| (AUTHORIZATION, token.clone()));
+            Admission::Credentials(credentials.collect())
+        }
+    };
+    let call = EventCall {
+        format: Box::new(format),
+        event,
+        headers,
+        admission,
+        invocation,
+    };
+    Ok(direct::answer(app, call).await.0)
 }
 
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.
@@ -95,35 +111,6 @@ fn headers_in(json: &str) -> HeaderMap {
         }
     }
     headers
-}
-
-/// Answers a call. IAM has admitted the gateway, so it needs no credentials.
-pub(super) async fn answer(
-    app: &Arc<AppState>,
-    call: AgentCoreCall,
-    event: &str,
-    invocation: Invocation,
-) -> Box<RawValue> {
-    let headers = call.headers;
-    let (user_header, admission) = match &app.agentcore_user {
-        None => (None, Admission::Admitted(call.caller)),
-        Some(AgentCoreUser::Header(name)) => (Some(name.clone()), Admission::Admitted(call.caller)),
-        Some(AgentCoreUser::Token(name)) => {
-            let tokens = headers.get_all(name).iter();
-            let credentials = tokens.map(|token| (AUTHORIZATION, token.clone())).collect();
-            (None, Admission::Credentials(credentials))
-        }
-    };
-    let mut format = AgentCoreFormat::default();
-    (format.tool, format.user_header) = (call.tool, user_header);
-    let call = EventCall {
-        format,
-        event,
-        headers,
-        admission,
-        invocation,
-    };
-    direct::answer(app, call).await.body
 }
 
 #[cfg(test)]

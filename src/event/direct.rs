@@ -27,15 +27,15 @@ pub(super) async fn answer(
     invocation: Invocation,
 ) -> Result<Box<RawValue>, InvocationError> {
     let call = EventCall {
-        format: DirectCallFormat::default(),
+        format: Box::new(DirectCallFormat::default()),
         event,
         headers: HeaderMap::new(),
         admission: Admission::Admitted(Caller::Invoker),
         invocation,
     };
-    let answer = direct::answer(app, call).await;
-    match answer.error {
+    let (body, error) = direct::answer(app, call).await;
+    match error {
         Some(error) if app.events.contains(&EventKind::DirectErrors) => Err(error),
-        _ => Ok(answer.body),
+        _ => Ok(body),
     }
 }

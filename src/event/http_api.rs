@@ -23,10 +23,9 @@ pub(super) fn kind_of(event: &ApiGatewayV2httpRequest) -> EventKind {
         .unwrap_or_default();
     let labels = domain.split('.').skip(1).step_by(2).take(2);
     if labels.eq(["lambda-url", "on"]) {
-        EventKind::FunctionUrl
-    } else {
-        EventKind::HttpApi
+        return EventKind::FunctionUrl;
     }
+    EventKind::HttpApi
 }
 
 pub(super) fn request(event: ApiGatewayV2httpRequest) -> Event {

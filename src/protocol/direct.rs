@@ -25,9 +25,13 @@ use crate::{
 ///
 /// The value holds what is known of one event: what its invoker sent besides it, and, once the
 /// event is decoded, the properties that its answer depends on.
-pub(crate) trait CallFormat: Clone + Send + Sync + 'static {
-    /// The name of the request's span.
-    const SPAN: &'static str;
+///
+/// The driver takes any format as a trait object: a second copy of it would make binaries larger.
+pub(crate) trait CallFormat: Send + Sync {
+    /// Returns the name of the request's span.
+    fn span(&self) -> &'static str;
+
+    fn boxed(&self) -> Box<dyn CallFormat>;
 
     /// Decodes an event, which may be of any size and may be invalid.
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal>;
@@ -44,16 +48,13 @@ pub(crate) trait CallFormat: Clone + Send + Sync + 'static {
     fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String);
 }
 
-/// The answer to a call by itself.
-pub(crate) struct Answer {
-    pub(crate) body: Box<RawValue>,
-    /// The error with which the invocation can fail instead; `None` if the tool has succeeded.
-    pub(crate) error: Option<InvocationError>,
-}
+/// The answer to a call by itself, and the error with which the invocation can fail instead; `None`
+/// if the tool has succeeded.
+pub(crate) type Answer = (Box<RawValue>, Option<InvocationError>);
 
 /// An event that is a call by itself, and what its invoker sent besides it.
-pub(crate) struct EventCall<'a, F> {
-    pub(crate) format: F,
+pub(crate) struct EventCall<'a> {
+    pub(crate) format: Box<dyn CallFormat>,
     pub(crate) event: &'a str,
     pub(crate) headers: HeaderMap,
     pub(crate) admission: Admission,
@@ -69,13 +70,13 @@ pub(crate) enum Admission {
 }
 
 /// Answers an event.
-pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<'_, F>) -> Answer {
+pub(crate) async fn answer(app: &Arc<AppState>, given: EventCall<'_>) -> Answer {
     let (mut format, sent) = (given.format, (given.event, given.headers));
     let arrival = Arrival {
         at: app.engine.clock.instant(),
         invocation: Arc::new(given.invocation),
     };
-    let span = Some(F::SPAN);
+    let span = Some(format.span());
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), &sent.1, "call", span);
     match call(app, &mut format, &sent, given.admission, &arrival, &mut log).await {
         Ok(mut outcome) => {
@@ -87,7 +88,7 @@ pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<
             }
             log.write_call(&outcome.summary());
             let error = outcome.result.as_ref().err().map(error_of);
-            Answer { body, error }
+            (body, error)
         }
         Err(refusal) => {
             let refusal = app.with_sign_in::<First>(refusal, None);
@@ -99,15 +100,15 @@ pub(crate) async fn answer<F: CallFormat>(app: &Arc<AppState>, given: EventCall<
                 None => "Rejection",
             };
             let error = Some(InvocationError { kind, message });
-            Answer { body, error }
+            (body, error)
         }
     }
 }
 
 /// Passes an event through admission, decoding and the engine.
-async fn call<F: CallFormat>(
+async fn call(
     app: &Arc<AppState>,
-    format: &mut F,
+    format: &mut Box<dyn CallFormat>,
     (event, headers): &(&str, HeaderMap),
     admission: Admission,
     arrival: &Arrival,
@@ -121,7 +122,7 @@ async fn call<F: CallFormat>(
     if event.len() > largest {
         return Err(Refusal::TooLarge { largest });
     }
-    let decode = decoding(Arc::clone(app), format.clone(), headers.clone(), &caller);
+    let decode = decoding(Arc::clone(app), format.boxed(), headers.clone(), &caller);
     let decoded = app
         .engine
         .decode(event.len(), arrival, *event, decode)
@@ -143,15 +144,19 @@ async fn call<F: CallFormat>(
 }
 
 /// An event as far as it could be read; the names are those of one that is refused.
-type Decoded<F> = (F, Result<Box<Call>, Refusal>, Option<RequestNames>);
+type Decoded = (
+    Box<dyn CallFormat>,
+    Result<Box<Call>, Refusal>,
+    Option<RequestNames>,
+);
 
 /// Returns the decoding of an event, which may run on another thread.
-fn decoding<F: CallFormat>(
+fn decoding(
     app: Arc<AppState>,
-    mut format: F,
+    mut format: Box<dyn CallFormat>,
     headers: HeaderMap,
     caller: &Caller,
-) -> impl FnOnce(&str) -> Decoded<F> + use<F> {
+) -> impl FnOnce(&str) -> Decoded + use<> {
     let caller = caller.clone();
     move |event| {
         let decoded = format.decode(&EncodedRequest {

@@ -52,7 +52,13 @@ impl AgentCoreFormat {
 }
 
 impl CallFormat for AgentCoreFormat {
-    const SPAN: &'static str = "agentcore";
+    fn span(&self) -> &'static str {
+        "agentcore"
+    }
+
+    fn boxed(&self) -> Box<dyn CallFormat> {
+        Box::new(self.clone())
+    }
 
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {
         self.call_id = idempotency_key(event.headers).map_err(refused)?;

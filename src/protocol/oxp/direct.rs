@@ -30,7 +30,13 @@ impl DirectCallFormat {
 }
 
 impl CallFormat for DirectCallFormat {
-    const SPAN: &'static str = CALL_SPAN;
+    fn span(&self) -> &'static str {
+        CALL_SPAN
+    }
+
+    fn boxed(&self) -> Box<dyn CallFormat> {
+        Box::new(self.clone())
+    }
 
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {
         Ok(Box::new(call_in(&mut self.0, event)?))

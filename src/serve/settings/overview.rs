@@ -32,7 +32,6 @@ fn show(server: &Server) {
         base_path = server.base_path,
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
         events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
-        agentcore_user = ?server.agentcore_user,
         explorer = server.has_explorer(),
         metrics = server.metrics.as_ref().map(Metrics::namespace),
         max_request_size = server.max_request_size,
