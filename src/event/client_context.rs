@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_http::lambda_runtime::Context;
 use serde_json::{json, value::RawValue};
 
@@ -17,8 +18,10 @@ pub(super) type Fields<'a> = HashMap<String, &'a RawValue>;
 /// Reads a client context as far as `Context` has a place for it. A value that is not a string
 /// becomes its JSON text.
 pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
+    // cargo-lambda's emulator encodes it; JSON is never base64.
+    let decoded = BASE64_STANDARD.decode(header);
     // An invalid byte in one value must not hide the other fields.
-    let header = String::from_utf8_lossy(header);
+    let header = String::from_utf8_lossy(decoded.as_deref().unwrap_or(header));
     let whole = fields_in(&header);
     let is_object = whole.is_some();
     let mut fields = whole.unwrap_or_default();
@@ -30,19 +33,18 @@ pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     let is_unread = !is_object || matches!(custom, Some(None));
     let mut custom = custom.flatten().unwrap_or_default();
     let environment = texts("environment").flatten().unwrap_or_default();
-    let client = texts("client").flatten();
-    let client = client.map(|client| serde_json::from_value(json!(client)));
+    let client = texts("client")
+        .flatten()
+        .map(|it| serde_json::from_value(json!(it)));
     fields.retain(|name, _| is_of_agentcore(name));
     custom.extend(texts_of(fields));
     // Otherwise, the fields of an event that a model chose would decide what it is.
     if is_unread && header.to_lowercase().contains(&AGENTCORE.to_lowercase()) {
         custom.insert(AGENTCORE.to_owned(), String::new());
     }
-    if !is_object && custom.is_empty() {
-        return;
-    }
+    let is_known = is_object || !custom.is_empty();
     // The type's name is private.
-    context.client_context = serde_json::from_str("{}").ok();
+    context.client_context = serde_json::from_str("{}").ok().filter(|_| is_known);
     if let Some(read) = &mut context.client_context {
         read.client = client.and_then(Result::ok).unwrap_or_default();
         (read.custom, read.environment) = (custom, environment);
@@ -95,6 +97,8 @@ mod tests {
         let environment = json!({"locale": "en", "n": "1"});
         let expected = json!({"client": client, "custom": custom, "environment": environment});
         assert_eq!(read(&sent.to_string()), expected);
+        let encoded = BASE64_STANDARD.encode(sent.to_string());
+        assert_eq!(read(&encoded), expected);
         for nothing in ["", "[]", "null", "\"a\"", "{\"a\":"] {
             assert_eq!(read(nothing), Value::Null, "{nothing}");
         }

@@ -8,8 +8,7 @@ use crate::{AgentCoreUser, Auth, EventKind, Server};
 /// Fills in what the program has not set.
 pub(super) fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.events.is_none() {
-        let names = get("TOOLS_EVENTS")?;
-        let kinds = names.map(|names| names.split(',').map(kind).collect());
+        let kinds = get("TOOLS_EVENTS")?.map(|names| names.split(',').map(kind).collect());
         server.events = kinds.transpose()?;
     }
     if server.agentcore_user.is_none() {
