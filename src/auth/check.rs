@@ -44,7 +44,7 @@ pub(crate) struct Unauthenticated {
 }
 
 impl AuthError {
-    fn missing(reason: &'static str) -> Self {
+    pub(crate) fn missing(reason: &'static str) -> Self {
         let is_invalid = false;
         Self::Unauthenticated(Unauthenticated { reason, is_invalid })
     }

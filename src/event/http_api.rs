@@ -16,11 +16,8 @@ use crate::EventKind;
 
 /// Returns the kind of an event: the domain of a function URL is `ID.lambda-url.REGION.on.aws`.
 pub(super) fn kind_of(event: &ApiGatewayV2httpRequest) -> EventKind {
-    let domain = event
-        .request_context
-        .domain_name
-        .as_deref()
-        .unwrap_or_default();
+    let context = &event.request_context;
+    let domain = context.domain_name.as_deref().unwrap_or_default();
     let labels = domain.split('.').skip(1).step_by(2).take(2);
     if labels.eq(["lambda-url", "on"]) {
         return EventKind::FunctionUrl;

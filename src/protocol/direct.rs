@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Caller, Failure,
     arrival::{Arrival, Invocation, InvocationError},
+    auth::AuthError,
     call::{Call, Outcome},
     observe::request_log::{RequestLog, RequestNames},
     payload::{encoded_size, fits},
@@ -116,6 +117,9 @@ async fn call(
 ) -> Result<Outcome, Refusal> {
     let caller = match admission {
         Admission::Admitted(caller) => caller,
+        Admission::Credentials(_) if !app.engine.auth.reads_headers() => {
+            return Err(AuthError::missing("the server checks no tokens").into());
+        }
         Admission::Credentials(credentials) => app.caller_of(&credentials, arrival).await?,
     };
     let largest = app.max_request_size;

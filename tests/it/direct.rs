@@ -10,8 +10,10 @@ use std::{
 };
 
 use lambda_tools::{
-    ApiKeys, Caller, Context, EventKind, Failure, Protocol, Server, Tool, Toolkit,
+    AgentCoreUser, ApiKeys, Auth, Caller, Context, EventKind, Failure, Protocol, Server, Tool,
+    Toolkit,
     axum::{extract::Request, middleware::map_request},
+    http::HeaderName,
     secrets::Secrets,
     testing::LambdaFunction,
 };
@@ -195,4 +197,18 @@ async fn with_serve_an_event_of_an_agentcore_gateway_is_refused() {
         let (failed, answer, _) = platform.invoke_with(&call, context.as_bytes()).await;
         assert_eq!(failed, is_refused, "{context} {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_token_that_nothing_checks_admits_no_call_from_an_agentcore_gateway() {
+    let header = AgentCoreUser::Token(HeaderName::from_static("x-token"));
+    let server = server().auth(Auth::none()).agentcore_user(header);
+    let function = LambdaFunction::new(server.events([EventKind::AgentCore]));
+    let context = r#"{"custom": {"bedrockAgentCoreToolName": "t___T_Choose",
+        "bedrockAgentCorePropagatedHeaders": {"x-token": "Bearer a"}}}"#;
+    let answer = function.invoke_with_context(r#"{"outcome": "success"}"#, context);
+    let answer = answer.await.unwrap();
+    assert_eq!(answer["isError"], true, "{answer}");
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("no valid token"), "{text}");
 }

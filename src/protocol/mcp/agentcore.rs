@@ -63,7 +63,7 @@ impl CallFormat for AgentCoreFormat {
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {
         self.call_id = idempotency_key(event.headers).map_err(refused)?;
         let user = self.user_header.as_ref();
-        let user = user.map(|header| id_in(event.headers, header, header.as_str()));
+        let user = user.map(|header| id_in(event.headers, header, header.as_str(), &[]));
         let user = user.transpose().map_err(refused)?.flatten();
         let read = json::read(event.body, &JsonScope::Whole, event.max_values);
         let mut input = read.map_err(|error| match error {
@@ -84,7 +84,7 @@ impl CallFormat for AgentCoreFormat {
         self.output = output_kind_of(&entry.tool);
         let rounded = integers::restore(event.body, &[""], &mut input);
         let client_context = ClientContext {
-            user_id: user.filter(|it| !it.is_empty()).map(str::to_owned),
+            user_id: user.map(str::to_owned),
             ..ClientContext::default()
         };
         let call_id = self.call_id.clone();

@@ -15,14 +15,13 @@ pub(super) fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
         server.agentcore_user = agentcore_user()?;
     }
     let has_token = matches!(server.agentcore_user, Some(AgentCoreUser::Token(_)));
-    check(
-        !has_token || server.auth.as_ref().is_some_and(Auth::reads_headers),
-        || {
-            "nothing checks the token that an AgentCore Gateway passes on (TOOLS_AGENTCORE_TOKEN_HEADER, \
-         Server::agentcore_user): TOOLS_AUTH has to accept access tokens, JWTs or API keys"
+    let checks_token = server.auth.as_ref().is_some_and(Auth::reads_headers);
+    check(!has_token || checks_token, || {
+        "nothing checks the token that an AgentCore Gateway passes on \
+         (TOOLS_AGENTCORE_TOKEN_HEADER, Server::agentcore_user): TOOLS_AUTH has to accept access \
+         tokens, JWTs or API keys"
             .into()
-        },
-    )
+    })
 }
 
 fn kind(name: &str) -> Result<EventKind, InvalidSetting> {

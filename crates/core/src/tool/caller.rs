@@ -92,9 +92,8 @@ impl Caller {
     /// namespaces are two users. A tool that stores data for users stores it by namespace and user
     /// id, unless its server has only one kind of caller.
     ///
-    /// All users of one JWT signer, of one issuer of access tokens, or of one `AgentCore` Gateway share a
-    /// namespace. Empty if
-    /// callers are not distinguished.
+    /// All users of one JWT signer, of one issuer of access tokens, or of one `AgentCore` Gateway share
+    /// a namespace. Empty if callers are not distinguished.
     #[must_use]
     pub fn namespace(&self) -> String {
         match self {
