@@ -1,7 +1,7 @@
 //! The list of tools for one API, printed in place of serving: for deployments, before anything is
 //! deployed.
 
-use std::env;
+use std::{env, io, io::Write as _};
 
 use crate::{Error, Toolkit, protocol::list_for};
 
@@ -17,6 +17,7 @@ pub(super) fn print_list(toolkit: &Toolkit) -> Result<bool, Error> {
     let api = arguments.next().unwrap_or_default();
     let list = list_for(&api.to_string_lossy(), toolkit);
     let list = list.map_err(|error| error.replace("'for'", OPTION))?;
-    println!("{list}");
+    // Its reader may have left.
+    writeln!(io::stdout(), "{list}")?;
     Ok(true)
 }
