@@ -1,7 +1,8 @@
-// Signs in and allows access in headless Chromium: node authorization_flow.mjs START_URL OUT.png [allow|deny|forge]
+// Signs in and allows access in headless Chromium: node authorization_flow.mjs START_URL OUT.png [allow|deny|forge|keyboard]
 // Saves screenshots of the challenge's page (OUT.question.png) and of the flow's last page, and prints
 // {"question", "title", "text", "log", "outside"} as one line: "question" is the text of the first page, "text" that of
 // the last one. forge: another site submits the first page's form, in a browser that has loaded the first page.
+// keyboard: the first page's button is reached and pressed with the keyboard.
 import { launch } from './browser_support.mjs';
 
 const [start, out, action = 'allow'] = process.argv.slice(2);
@@ -24,14 +25,19 @@ if (action === 'forge') {
   const site = `<form method="post" action="${start}"><input name="form" value="${form}"><button>Send</button></form>`;
   await page.goto(`data:text/html,${encodeURIComponent(site)}`);
 }
-await press('form button');
+if (action === 'keyboard') {
+  await page.keyboard.press('Tab');
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+} else {
+  await press('form button');
+}
 while (await page.$('button[name=action]')) {
   const signIn = await page.$('input[name=login]');
   if (signIn) {
     await page.type('input[name=login]', 'alice');
     await page.type('input[name=password]', 'x');
   }
-  await press(`button[name=action][value=${signIn ? 'allow' : action}]`);
+  await press(`button[name=action][value=${signIn || action === 'keyboard' ? 'allow' : action}]`);
 }
 await page.screenshot({ path: out });
 console.log(JSON.stringify({ question, title: await page.title(), text: await text(), log, outside }));

@@ -4,6 +4,7 @@
 //   --step-up TOOL   then calls this tool, which needs another scope
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { browse } from './scripted_browser.mjs';
 
 const { positionals: [url, user, clientId], values: options } = parseArgs({
   allowPositionals: true,
@@ -15,35 +16,6 @@ const { positionals: [url, user, clientId], values: options } = parseArgs({
   },
 });
 const redirectUri = 'http://127.0.0.1/callback'; // nothing listens there: the browser stops at this address
-
-/** Signs in as the user and allows what is asked for; returns the parameters of the redirect back to the client. */
-async function browse(start) {
-  const cookies = new Map();
-  const open = async (address, body) => {
-    const headers = { Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') };
-    const response = await fetch(address, { method: body ? 'POST' : 'GET', body, headers, redirect: 'manual' });
-    for (const cookie of response.headers.getSetCookie()) {
-      const [name, value] = cookie.split(';')[0].split(/=(.*)/s);
-      if (value) cookies.set(name, value);
-      else cookies.delete(name);
-    }
-    return response;
-  };
-  let address = start;
-  let response = await open(address);
-  for (let step = 0; step < 12; step += 1) {
-    if (response.status >= 300 && response.status < 400) {
-      address = new URL(response.headers.get('location'), address);
-      if (address.href.startsWith(redirectUri)) return address.searchParams;
-      response = await open(address);
-      continue;
-    }
-    const page = await response.text();
-    if (response.status !== 200 || !page.includes('name="action"')) throw new Error(`${response.status} ${address} ${page}`);
-    response = await open(address, new URLSearchParams({ login: user, password: 'x', action: 'allow' }));
-  }
-  throw new Error(`${address} does not lead back to the client`);
-}
 
 /** What the client remembers, and its browser. */
 class OAuth {
@@ -66,7 +38,7 @@ class OAuth {
   async redirectToAuthorization(address) {
     const asked = ['client_id', 'resource', 'scope'].map((name) => [name, address.searchParams.get(name)]);
     this.asked.push(Object.fromEntries(asked));
-    this.landed = await browse(address);
+    this.landed = (await browse(address, user, redirectUri)).searchParams;
     if (this.landed.get('state') !== this.expected) throw new Error(`unexpected state: ${this.landed}`);
   }
 }

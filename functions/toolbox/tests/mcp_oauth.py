@@ -4,7 +4,6 @@ and the ID of a registered client, without which the client registers itself. Pr
 import argparse
 import asyncio
 import json
-from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
 from mcp import Client, MCPError
@@ -12,42 +11,30 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 
+from scripted_browser import browse, query_of
+
 # Nothing listens there: the browser stops at this address.
 REDIRECT_URI = "http://127.0.0.1/callback"
 
 
 class Browser:
-    """Signs in as a user and allows what is asked for."""
+    """The browser of a user, with what the client has asked for in it."""
 
     def __init__(self, user):
         self.user = user
-        self.http = httpx2.AsyncClient()
         self.asked = []
         self.landed = None
 
     async def open(self, url):
-        query = parse_qs(urlsplit(url).query)
-        self.asked.append({name: query.get(name, [None])[0] for name in ("client_id", "resource", "scope")})
-        response = await self.http.get(url)
-        for _ in range(12):
-            if response.is_redirect:
-                url = urljoin(url, response.headers["location"])
-                if url.startswith(REDIRECT_URI):
-                    self.landed = parse_qs(urlsplit(url).query)
-                    return
-                response = await self.http.get(url)
-            elif response.status_code == 200 and 'name="action"' in response.text:
-                fields = {"login": self.user, "password": "x", "action": "allow"}
-                response = await self.http.post(url, data=fields)
-            else:
-                raise RuntimeError(f"{response.status_code} {url} {response.text}")
-        raise RuntimeError(f"{url} does not lead back to the client")
+        query = query_of(url)
+        self.asked.append({name: query.get(name) for name in ("client_id", "resource", "scope")})
+        self.landed = query_of(await browse(url, self.user, REDIRECT_URI))
 
     async def result(self):
         if "code" not in self.landed:
             raise RuntimeError(f"the provider refused: {self.landed}")
-        first = {name: values[0] for name, values in self.landed.items()}
-        return AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss"))
+        landed = self.landed
+        return AuthorizationCodeResult(code=landed["code"], state=landed.get("state"), iss=landed.get("iss"))
 
 
 class Storage:

@@ -1,4 +1,4 @@
-// What the OpenID providers for tests share: settings, the server, and the pages where users decide.
+// What the identity providers for tests share: settings, the server, and the pages where users decide.
 import { fstatSync } from 'node:fs';
 import { createServer } from 'node:http';
 
@@ -18,13 +18,19 @@ export async function listen() {
 }
 
 /** Serves the pages and `other`, and everything else with the provider, until the test ends. */
-export function serve({ server, issuer }, provider, other) {
+export function serve(listening, provider, other) {
   const oidc = provider.callback();
+  serveAs('OpenID', listening, async (req, res, url) => {
+    if (url.pathname.startsWith('/interaction/')) await interaction(provider, req, res);
+    else if (!await other(req, res, url)) oidc(req, res);
+  });
+}
+
+/** Serves with a handler until the test ends. */
+export function serveAs(name, { server, issuer }, handler) {
   server.on('request', async (req, res) => {
-    const url = new URL(req.url, issuer);
     try {
-      if (url.pathname.startsWith('/interaction/')) await interaction(provider, req, res);
-      else if (!await other(req, res, url)) oidc(req, res);
+      await handler(req, res, new URL(req.url, issuer));
     } catch (error) {
       send(res, 400, 'text/plain', `${error.name}: ${error.message}`);
     }
@@ -33,7 +39,7 @@ export function serve({ server, issuer }, provider, other) {
   process.on('SIGTERM', stop);
   // The test keeps this pipe open; it closes when the test ends, for whatever reason.
   if (fstatSync(0).isFIFO() || fstatSync(0).isSocket()) process.stdin.on('close', stop).resume();
-  console.log(`Serving OpenID on ${issuer}`);
+  console.log(`Serving ${name} on ${issuer}`);
 }
 
 export function send(res, status, type, body) {
@@ -52,14 +58,23 @@ function escape(text) {
   return String(text ?? '').replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-function page(title, body) {
+export function page(title, body) {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>
 <style>body { font: 16px sans-serif; max-width: 24em; margin: 3em auto } input, button { display: block; margin: .5em 0 }</style>
 <h1>${title}</h1>${body}</html>`;
 }
 
-const form = (fields) => `<form method="post">${fields}<button name="action" value="allow">Continue</button>
+export const form = (fields) => `<form method="post">${fields}<button name="action" value="allow">Continue</button>
 <button name="action" value="deny" formnovalidate>Cancel</button></form>`;
+
+/** The fields of a form. */
+export async function formOf(req) {
+  let body = '';
+  for await (const chunk of req) body += chunk;
+  return new URLSearchParams(body);
+}
+
+export const loginFields = '<input name="login" placeholder="any name" required autofocus><input name="password" type="password" autocomplete="current-password" placeholder="any password">';
 
 /** The pages: sign in under any name, then allow or deny what the client asks for. */
 async function interaction(provider, req, res) {
@@ -69,13 +84,11 @@ async function interaction(provider, req, res) {
   if (req.method === 'GET') {
     const missing = new Set([...scopes, ...resources.flatMap(([, names]) => names)]);
     return send(res, 200, 'text/html; charset=utf-8', prompt.name === 'login'
-      ? page('Sign in', form('<input name="login" placeholder="any name" required autofocus><input name="password" type="password" autocomplete="current-password" placeholder="any password">'))
+      ? page('Sign in', form(loginFields))
       : page('Allow access', `<p>${escape(params.client_id)} asks ${escape(session.accountId)} for:</p>
 <ul>${[...missing].map((s) => `<li>${escape(s)}</li>`).join('')}</ul>${form('')}`));
   }
-  let body = '';
-  for await (const chunk of req) body += chunk;
-  const fields = new URLSearchParams(body);
+  const fields = await formOf(req);
   const finish = (result) => provider.interactionFinished(req, res, result);
   if (fields.get('action') !== 'allow') {
     return finish({ error: 'access_denied', error_description: 'the user said no' });
