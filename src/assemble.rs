@@ -9,6 +9,8 @@ use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
 
+#[cfg(feature = "sign-in")]
+use crate::auth::sign_in::AuthorizationServer;
 use crate::{
     Auth, EventKind, Server, Toolkit,
     call::{Engine, large_requests::LargeRequests},
@@ -30,6 +32,8 @@ pub(crate) fn assemble(
     clock: Clock,
     wall_clock: Clock,
 ) -> (Router, Arc<AppState>) {
+    #[cfg(feature = "sign-in")]
+    server.join_sign_in();
     let has_explorer = server.has_explorer();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
@@ -37,8 +41,21 @@ pub(crate) fn assemble(
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
+    let broker = build_broker(&mut server, &secrets, &wall_clock, &public_url);
+    #[cfg(feature = "sign-in")]
+    let authorization_server = broker.as_ref().and_then(|broker| {
+        let auth = server.auth.as_ref()?;
+        let known = auth.known_scopes(&server.toolkit).map(str::to_owned);
+        Some(AuthorizationServer::new(
+            auth.sign_in()?.clone(),
+            Arc::clone(broker),
+            wall_clock.clone(),
+            auth.scopes().to_vec(),
+            known.collect(),
+        ))
+    });
     let engine = Arc::new(Engine {
-        broker: build_broker(&mut server, &secrets, &wall_clock, &public_url),
+        broker,
         toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
         secrets,
@@ -66,6 +83,8 @@ pub(crate) fn assemble(
         names: ModelNames::default(),
         has_explorer,
         public_url,
+        #[cfg(feature = "sign-in")]
+        authorization_server,
     });
     let router = protocol::router(Arc::clone(&app), &server.protocols, &server.info);
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);

@@ -13,6 +13,8 @@ pub(crate) mod jwt;
 pub(crate) mod oidc;
 mod rotation;
 mod scopes;
+#[cfg_attr(not(feature = "sign-in"), path = "auth/sign_in/off.rs")]
+pub(crate) mod sign_in;
 mod summary;
 
 use crate::{Caller, clock::Clock, text::separate_scopes};
@@ -23,10 +25,12 @@ use gateway::Gateway;
 use jwt::Jwt;
 use oidc::Oidc;
 use rotation::SecretRotation;
+use sign_in::SignIn;
 
 /// The credentials that callers must send. `/health` never requires any.
 ///
-/// Each kind has a type: [`ApiKeys`], [`Jwt`](crate::Jwt), [`Oidc`](crate::Oidc) and [`Gateway`].
+/// Each kind has a type: [`ApiKeys`], [`Jwt`](crate::Jwt), [`Oidc`](crate::Oidc),
+/// [`SignIn`](crate::SignIn) and [`Gateway`].
 /// [`Server::auth`](crate::Server::auth) takes one of them, or several that [`or`](Self::or)
 /// combines:
 ///
@@ -42,6 +46,7 @@ pub struct Auth {
     keys: Vec<ApiKeys>,
     jwt: Vec<Jwt>,
     oidc: Vec<Oidc>,
+    sign_in: Option<SignIn>,
     /// True if the platform's authentication is accepted.
     pub(crate) accepts_gateway: bool,
     /// The scopes that a token must have for every call.
@@ -57,13 +62,15 @@ impl Auth {
     }
 
     /// Accepts these credentials, too. Each kind keeps its rules; only [scopes](Self::scope) apply
-    /// to all. [`Auth::none`] accepts no credentials, and adds nothing.
+    /// to all. [`Auth::none`] accepts no credentials, and adds nothing. Of several
+    /// [`SignIn`](crate::SignIn)s, the last one counts.
     #[must_use]
     pub fn or(mut self, other: impl Into<Self>) -> Self {
         let other = other.into();
         self.keys.extend(other.keys);
         self.jwt.extend(other.jwt);
         self.oidc.extend(other.oidc);
+        self.sign_in = other.sign_in.or(self.sign_in);
         self.accepts_gateway |= other.accepts_gateway;
         self.scopes.extend(other.scopes);
         self
@@ -132,8 +139,18 @@ impl Auth {
         !self.jwt.is_empty()
     }
 
+    /// Returns true if access tokens are accepted, of identity providers or of this server itself.
     pub(crate) fn has_issuers(&self) -> bool {
-        !self.oidc.is_empty()
+        !self.oidc.is_empty() || self.sign_in.is_some()
+    }
+
+    pub(crate) fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_ref()
+    }
+
+    #[cfg(feature = "sign-in")]
+    pub(crate) fn sign_in_mut(&mut self) -> Option<&mut SignIn> {
+        self.sign_in.as_mut()
     }
 
     /// Returns the configured URLs of the issuers.
@@ -174,6 +191,15 @@ impl From<Oidc> for Auth {
     fn from(oidc: Oidc) -> Self {
         Self {
             oidc: vec![oidc],
+            ..Self::none()
+        }
+    }
+}
+
+impl From<SignIn> for Auth {
+    fn from(sign_in: SignIn) -> Self {
+        Self {
+            sign_in: Some(sign_in),
             ..Self::none()
         }
     }

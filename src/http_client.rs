@@ -5,6 +5,8 @@
 
 use std::{sync::OnceLock, time::Duration};
 
+#[cfg(feature = "oidc")]
+use http::{HeaderMap, header::CACHE_CONTROL};
 use reqwest::{Response, Url};
 
 /// The time limit of one request to a provider.
@@ -55,15 +57,36 @@ pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
 }
 
 /// Reads the body of a response, up to the limit.
-pub(crate) async fn body_of(mut response: Response) -> Result<Vec<u8>, TransportError> {
+pub(crate) async fn body_of(response: Response) -> Result<Vec<u8>, TransportError> {
+    body_up_to(LARGEST_RESPONSE, response).await
+}
+
+/// Reads the body of a response, up to a limit in bytes.
+pub(crate) async fn body_up_to(
+    largest: usize,
+    mut response: Response,
+) -> Result<Vec<u8>, TransportError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > LARGEST_RESPONSE {
+        if body.len() + chunk.len() > largest {
             return Err(TransportError("sent a response that is too large"));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body)
+}
+
+/// Returns the `max-age` of a response: RFC 9111, 5.2.2.1.
+#[cfg(feature = "oidc")]
+pub(crate) fn max_age(headers: &HeaderMap) -> Option<Duration> {
+    let values = headers.get_all(CACHE_CONTROL).into_iter();
+    let directives = values.filter_map(|it| it.to_str().ok());
+    let mut directives = directives.flat_map(|it| it.split(','));
+    directives.find_map(|directive| {
+        let seconds = directive.trim().to_ascii_lowercase();
+        let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
+        Some(Duration::from_secs(seconds.parse().ok()?))
+    })
 }
 
 /// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.

@@ -61,6 +61,7 @@
 //! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
+//! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
 //! | `url` | `url::Url` 2 in inputs and outputs |
 //! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 
@@ -160,7 +161,7 @@ pub mod protocols {}
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
 #[doc = include_str!("pages.md")]
-#[cfg_attr(any(not(doctest), feature = "oidc"), doc = include_str!("../docs/sign-in.md"))]
+#[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/sign-in.md"))]
 pub mod sign_in {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/tools.md")]
@@ -183,6 +184,8 @@ pub use agentcore_user::AgentCoreUser;
 pub use auth::jwt::Jwt;
 #[cfg(feature = "oidc")]
 pub use auth::oidc::Oidc;
+#[cfg(feature = "sign-in")]
+pub use auth::sign_in::SignIn;
 pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
 pub use error::{Error, StoreError};
 pub use event_kind::EventKind;
@@ -208,6 +211,8 @@ pub use {axum, http, schemars, serde_json};
 pub mod seams {
     #[cfg(feature = "oidc")]
     pub use crate::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
+    #[cfg(feature = "sign-in")]
+    pub use crate::auth::sign_in::DocumentNetwork;
     pub use crate::testing::record::recording_of;
 }
 

@@ -44,6 +44,7 @@ mod start;
 mod state;
 #[cfg(test)]
 mod tests;
+mod token_refresh;
 mod transport;
 mod update;
 
@@ -56,6 +57,17 @@ pub(crate) use grant_request::GrantRequest;
 pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage, RequestedScope};
 pub use provider::Provider;
 use records::LIMITS;
+#[cfg(feature = "sign-in")]
+pub(crate) use {
+    broker::grant_record_id,
+    exchange::{ProviderError, ProviderTokens},
+    grant::{Grant, Grants},
+    keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
+    records::Versioned,
+    state::{cookie, cookie_in, cookie_value},
+    token_refresh::{TokenRefresh, WantedGrant},
+    update::{Change, Start},
+};
 
 use crate::store::{Store, memory::Memory};
 

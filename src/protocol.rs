@@ -4,6 +4,8 @@
 //! without a socket. Each protocol has a folder here and a line in [`protocols!`].
 
 pub(crate) mod admission;
+#[cfg(feature = "sign-in")]
+mod authorization_server;
 mod body;
 #[cfg(feature = "oauth")]
 mod challenges;
@@ -135,6 +137,11 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     };
     #[cfg(feature = "oidc")]
     let router = router.merge(resource_metadata::routes(&app, served, info));
+    #[cfg(feature = "sign-in")]
+    let router = match &app.authorization_server {
+        Some(issuer) => router.merge(authorization_server::routes(&app, issuer, served, info)),
+        None => router,
+    };
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
     if app.has_explorer {

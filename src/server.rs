@@ -8,7 +8,7 @@ use std::{pin::Pin, sync::Arc};
 use axum::Router;
 
 use crate::{
-    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, call::watch::Watch,
+    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, auth::sign_in::SignIn, call::watch::Watch,
     idempotency::Idempotency, oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
     protocol::Protocol, secrets::Secrets,
 };
@@ -306,10 +306,27 @@ impl Server {
         &self.toolkit
     }
 
-    /// Returns the URLs of the identity providers at which users sign in.
+    /// Returns the URLs or the ids of the identity providers at which users sign in.
     pub(crate) fn issuers(&self) -> Vec<String> {
         let urls = self.auth.iter().flat_map(Auth::issuer_urls);
-        urls.map(str::to_owned).collect()
+        let sign_in = self.auth.iter().filter_map(Auth::sign_in);
+        let all = urls.chain(sign_in.map(SignIn::provider_id));
+        all.map(str::to_owned).collect()
+    }
+
+    /// Adds the provider that users sign in at to those of tools, and lets sign-in use their store and
+    /// keys. Does nothing the second time.
+    #[cfg(feature = "sign-in")]
+    pub(crate) fn join_sign_in(&mut self) {
+        let Some(sign_in) = self.auth.as_mut().and_then(Auth::sign_in_mut) else {
+            return;
+        };
+        let oauth = self.oauth.get_or_insert_with(|| OAuth::with([]));
+        let provider = sign_in.provider_settings();
+        if !oauth.providers.iter().any(|it| Arc::ptr_eq(it, provider)) {
+            oauth.providers.push(Arc::clone(provider));
+        }
+        sign_in.set_key_ids(&oauth.keys);
     }
 
     /// Returns true if the server has the page with its tools.

@@ -79,6 +79,12 @@ impl Auth {
         let PresentedCredential { value, is_bearer } = presented.map_err(AuthError::missing)?;
         let mut check = CredentialCheck::default();
         if is_bearer
+            && let Some(sign_in) = self.sign_in()
+            && let Some(result) = sign_in.identify(value, request, secrets).await
+        {
+            return result;
+        }
+        if is_bearer
             && self.has_issuers()
             && let Some(result) = oidc::identify(&self.oidc, value, request, &mut check).await
         {

@@ -11,8 +11,6 @@ mod key_set;
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
-use serde_json::{Map, Value};
-
 use super::{
     Auth, AuthError, CredentialRequest,
     attempt::CredentialCheck,
@@ -20,8 +18,10 @@ use super::{
 };
 use crate::{AccessToken, Caller, clock::Clock};
 pub use claims::ClaimRules;
+#[cfg(feature = "sign-in")]
+pub(in crate::auth) use claims::{groups_in, texts};
 pub use header::UnverifiedToken;
-use key_cache::KeyCache;
+pub(in crate::auth) use key_cache::KeyCache;
 pub use key_set::KeySet;
 
 /// Access tokens of an identity provider, which callers send as `Authorization: Bearer`: JWTs that
@@ -138,9 +138,11 @@ impl Oidc {
 }
 
 impl Auth {
-    /// Returns the issuers of access tokens, in their own spelling once it is known.
-    pub(crate) fn issuers(&self) -> Vec<Arc<str>> {
-        let issuers = self.oidc.iter().map(Oidc::identifier);
+    /// Returns the issuers of access tokens, in their own spelling once it is known. `server` is this
+    /// server's URL.
+    pub(crate) fn issuers(&self, server: &str) -> Vec<Arc<str>> {
+        let own = self.sign_in.as_ref().map(|_| Arc::from(server));
+        let issuers = self.oidc.iter().map(Oidc::identifier).chain(own);
         issuers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
@@ -181,10 +183,7 @@ pub fn accepted(
     now: SystemTime,
     server_url: Option<&str>,
 ) -> Result<AccessToken, &'static str> {
-    let claims: Map<String, Value> = keys.verify(token)?;
-    if token.issuer != *keys.issuer {
-        return Err("the token's issuer is spelled differently");
-    }
+    let claims = keys.verify_from_issuer(token)?;
     rules.check(&claims, now, server_url)?;
     rules.token_of(Arc::clone(&keys.issuer), &claims)
 }

@@ -16,7 +16,10 @@ impl Auth {
         if self.has_jwt() {
             kinds.push(format!("jwt ({})", ids_of(self.jwt_secrets())));
         }
-        if self.has_issuers() {
+        if let Some(sign_in) = self.sign_in() {
+            kinds.push(format!("sign-in ({})", sign_in.provider_id()));
+        }
+        if self.issuer_urls().next().is_some() {
             let urls: Vec<_> = self.issuer_urls().collect();
             kinds.push(format!("oidc ({})", urls.join(", ")));
         }

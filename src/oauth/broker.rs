@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use super::{
     GrantRequest, OAuth, Provider,
     challenge::{ChallengeStatus, StoredChallenge, parse_id, record_hash},
-    grant::{GRANT_LIFE, Grants},
+    grant::{GRANT_LIFE, Grant, Grants},
     keys::EncryptionKeys,
     records::{EncryptedRecords, Versioned},
+    token_refresh::{REFRESH_MARGIN, TokenRefresh, WantedGrant},
     update::{Change, Start},
 };
 use crate::{
@@ -15,17 +16,15 @@ use crate::{
     secrets::SecretCache, text::LONGEST_ID,
 };
 
-/// A token that expires sooner than this is refreshed.
-pub(super) const REFRESH_MARGIN: Duration = Duration::from_mins(1);
 /// After a failed refresh, a token that expires later than this is still used.
 const FALLBACK_MARGIN: Duration = Duration::from_secs(5);
 
 /// The OAuth settings, with everything that is needed to apply them.
 pub(crate) struct Broker {
     pub(super) settings: OAuth,
-    pub(super) records: EncryptedRecords,
+    pub(crate) records: EncryptedRecords,
     secrets: Arc<SecretCache>,
-    pub(super) clock: Clock,
+    pub(crate) clock: Clock,
     public_url: PublicUrl,
     /// The providers and scopes that the tools require.
     pub(super) declared: Vec<(String, String)>,
@@ -97,26 +96,21 @@ impl Broker {
         };
         let record_id = grant_record_id(request.caller, request.user, &provider.id);
         let keys = self.keys(Some(request.left)).await?;
-        let versioned: Versioned<Grants> = self.records.load(&keys, &record_id).await?;
         let (scopes, now) = (&request.need.oauth2.scopes, self.clock.now());
-        let Some(grants) = &versioned.value else {
+        let grant = |grants: &Grants| grants.best(scopes, now).cloned();
+        let Some(grant) = self.current_grant(&keys, &record_id, grant).await? else {
             return Ok(None);
         };
-        let Some(grant) = grants.best(scopes, now).cloned() else {
-            return Ok(None);
-        };
-        if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
-            // Encrypts the grants with the newest key and extends their life. If another instance
-            // won the race, it wrote the same.
-            self.records
-                .save(&keys, &record_id, grants, GRANT_LIFE, versioned.over)
-                .await?;
-        }
         if grant.left(now) > REFRESH_MARGIN {
             return Ok(Some(Secret::from(grant.access)));
         }
-        let refreshed = self.refreshed_token(Arc::clone(provider), record_id, scopes, request.left);
-        match refreshed.await {
+        let refresh = TokenRefresh {
+            provider: Arc::clone(provider),
+            record_id,
+            wanted: WantedGrant::WithScopes(scopes.clone()),
+        };
+        let refreshed = self.refreshed_token(refresh, request.left).await;
+        match refreshed.map(|token| token.map(|it| it.access)) {
             Err(error) if grant.left(self.clock.now()) > FALLBACK_MARGIN => {
                 tracing::warn!(
                     %error,
@@ -126,6 +120,47 @@ impl Broker {
             }
             result => result,
         }
+    }
+
+    /// Returns the grant that `find` finds in a record, which lasts longer from then on.
+    pub(crate) async fn current_grant(
+        &self,
+        keys: &EncryptionKeys,
+        record_id: &str,
+        find: impl FnOnce(&Grants) -> Option<Grant>,
+    ) -> Result<Option<Grant>, StoreError> {
+        let versioned: Versioned<Grants> = self.records.load(keys, record_id).await?;
+        let Some(grants) = &versioned.value else {
+            return Ok(None);
+        };
+        let Some(grant) = find(grants) else {
+            return Ok(None);
+        };
+        if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
+            // Encrypts the grants with the newest key and extends their life. If another instance
+            // won the race, it wrote the same.
+            self.records
+                .save(keys, record_id, grants, GRANT_LIFE, versioned.over)
+                .await?;
+        }
+        Ok(Some(grant))
+    }
+
+    /// Adds a grant to those in a record, which is probably absent.
+    pub(crate) async fn add_grant(
+        &self,
+        keys: &EncryptionKeys,
+        record_id: &str,
+        grant: &Grant,
+    ) -> Result<(), StoreError> {
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
+            grants.add(grant.clone());
+            Change::Write(grants, ())
+        };
+        self.records
+            .update(Start::Absent, keys, record_id, GRANT_LIFE, change)
+            .await
     }
 
     /// Returns the challenge for the user: the pending one, or else a new one.
@@ -240,11 +275,11 @@ impl Broker {
         self.public_url.resolve(event_base)
     }
 
-    pub(super) async fn keys(&self, left: Option<Duration>) -> Result<EncryptionKeys, StoreError> {
+    pub(crate) async fn keys(&self, left: Option<Duration>) -> Result<EncryptionKeys, StoreError> {
         EncryptionKeys::read(&self.secrets, &self.settings.keys, left).await
     }
 
-    pub(super) async fn client_secret(&self, provider: &Provider) -> Result<Secret, StoreError> {
+    pub(crate) async fn client_secret(&self, provider: &Provider) -> Result<Secret, StoreError> {
         let id = provider.secret.as_str();
         let read = self.secrets.read(&[id], None).await.pop();
         read.unwrap_or(Ok(None))?.ok_or_else(|| {
@@ -267,7 +302,7 @@ fn challenge_at(base: &str, hash: &str, nonce: &str, provider: &str) -> Challeng
     }
 }
 
-pub(super) fn grant_record_id(caller: &str, user: &str, provider: &str) -> String {
+pub(crate) fn grant_record_id(caller: &str, user: &str, provider: &str) -> String {
     let hash = record_hash("grant", caller, user, provider, &[]);
     format!("grant#{hash}")
 }

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use oauth2::{
     AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
-    TokenResponse, TokenUrl,
-    basic::{BasicClient, BasicErrorResponseType, BasicTokenResponse},
+    ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
+    RequestTokenError, Scope, StandardRevocableToken, StandardTokenResponse, TokenResponse,
+    TokenUrl,
+    basic::{
+        BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse,
+        BasicTokenIntrospectionResponse, BasicTokenType,
+    },
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     provider::{EndpointUrls, Provider},
@@ -20,17 +24,19 @@ use crate::{
 };
 
 /// The tokens in a provider's response.
-pub(super) struct ProviderTokens {
-    pub(super) access: String,
-    pub(super) refresh: Option<String>,
-    pub(super) expires_in: Option<Duration>,
+pub(crate) struct ProviderTokens {
+    pub(crate) access: String,
+    pub(crate) refresh: Option<String>,
+    /// The user's identity: OpenID Connect Core 1.0, 2.
+    pub(crate) id_token: Option<String>,
+    pub(crate) expires_in: Option<Duration>,
     /// The granted scopes, if the response lists them.
-    pub(super) scopes: Option<Vec<String>>,
+    pub(crate) scopes: Option<Vec<String>>,
 }
 
 /// The reason why a provider issued no token.
 #[derive(Debug)]
-pub(super) enum ProviderError {
+pub(crate) enum ProviderError {
     /// The code or refresh token is invalid or has expired: RFC 6749, 5.2, `invalid_grant`.
     InvalidGrant,
     /// The provider cannot be reached, or is overloaded.
@@ -41,7 +47,7 @@ pub(super) enum ProviderError {
 }
 
 impl ProviderError {
-    pub(super) fn into_store_error(self, provider: &str) -> StoreError {
+    pub(crate) fn into_store_error(self, provider: &str) -> StoreError {
         match self {
             Self::Unavailable(why) => StoreError::unavailable(format!("'{provider}' {why}")),
             Self::InvalidGrant => StoreError::denied(format!("'{provider}' says invalid_grant")),
@@ -61,20 +67,21 @@ struct DiscoveryDocument {
 
 impl Provider {
     /// Returns the provider's URLs, discovered by the first request that needs them.
-    pub(super) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
+    pub(crate) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
         // Without an issuer, the URLs are configured.
         let issuer = self.discovery.as_deref().unwrap_or_default();
         self.urls.get_or_try_init(|| discover(issuer)).await
     }
 
     /// Returns the URL of the provider's consent page for the user.
-    pub(super) fn authorize_url(
+    pub(crate) fn authorize_url(
         &self,
         urls: &EndpointUrls,
         redirect: &str,
         scopes: &[String],
         state: String,
         verifier: String,
+        nonce: Option<&str>,
     ) -> Result<String, ProviderError> {
         let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| misconfigured(&it))?;
         let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
@@ -86,6 +93,9 @@ impl Provider {
             .authorize_url(move || CsrfToken::new(state))
             .add_scopes(scopes.iter().cloned().map(Scope::new))
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
+        if let Some(nonce) = nonce {
+            request = request.add_extra_param("nonce", nonce);
+        }
         for (name, value) in &self.parameters {
             request = request.add_extra_param(name, value);
         }
@@ -93,7 +103,7 @@ impl Provider {
     }
 
     /// Exchanges a code for tokens.
-    pub(super) async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         secret: &Secret,
         redirect: &str,
@@ -125,19 +135,41 @@ impl Provider {
         sent.await.map(|it| tokens_in(&it)).map_err(provider_error)
     }
 
-    async fn token_client(&self, secret: &Secret) -> Result<TokenClient, ProviderError> {
+    async fn token_client(
+        &self,
+        secret: &Secret,
+    ) -> Result<TokenClient<EndpointSet>, ProviderError> {
         let url = self.urls().await?.token.clone();
         let url = TokenUrl::new(url).map_err(|it| misconfigured(&it))?;
-        Ok(BasicClient::new(ClientId::new(self.client_id.clone()))
+        Ok(TokenClient::new(ClientId::new(self.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret.expose().trim().to_owned()))
             .set_auth_type(self.auth.clone())
             .set_token_uri(url))
     }
 }
 
-/// A client with the URL for tokens alone.
-type TokenClient =
-    BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
+/// A client for tokens, which may come with an ID token.
+type TokenClient<TokenEndpoint = EndpointNotSet> = oauth2::Client<
+    BasicErrorResponse,
+    Tokens,
+    BasicTokenIntrospectionResponse,
+    StandardRevocableToken,
+    BasicRevocationErrorResponse,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    TokenEndpoint,
+>;
+
+type Tokens = StandardTokenResponse<WithIdToken, BasicTokenType>;
+
+#[derive(Debug, Deserialize, Serialize)]
+struct WithIdToken {
+    id_token: Option<String>,
+}
+
+impl ExtraTokenFields for WithIdToken {}
 
 async fn discover(issuer: &str) -> Result<EndpointUrls, ProviderError> {
     let base = issuer.trim_end_matches('/');
@@ -169,7 +201,7 @@ fn misconfigured(reason: &impl std::fmt::Display) -> ProviderError {
     ProviderError::Misconfigured(reason.to_string())
 }
 
-fn tokens_in(response: &BasicTokenResponse) -> ProviderTokens {
+fn tokens_in(response: &Tokens) -> ProviderTokens {
     // RFC 6749, 3.3 separates scopes with spaces; GitHub and Slack use commas.
     let split = |scopes: &Vec<Scope>| {
         let all = scopes.iter().flat_map(|scope| scope.split([' ', ',']));
@@ -179,8 +211,13 @@ fn tokens_in(response: &BasicTokenResponse) -> ProviderTokens {
     ProviderTokens {
         access: response.access_token().secret().clone(),
         refresh: response.refresh_token().map(|it| it.secret().clone()),
+        id_token: response.extra_fields().id_token.clone(),
         expires_in: response.expires_in(),
-        scopes: response.scopes().map(split),
+        // GitHub's apps have permissions instead, and an empty list.
+        scopes: response
+            .scopes()
+            .map(split)
+            .filter(|it: &Vec<_>| !it.is_empty()),
     }
 }
 
@@ -195,7 +232,7 @@ const INVALID_GRANT_CODES: [&str; 6] = [
     "token_revoked",
 ];
 
-type TokenRequestError = RequestTokenError<TransportError, oauth2::basic::BasicErrorResponse>;
+type TokenRequestError = RequestTokenError<TransportError, BasicErrorResponse>;
 
 /// Keeps only the error code: the description may quote anything.
 fn provider_error(error: TokenRequestError) -> ProviderError {

@@ -11,12 +11,12 @@ use crate::clock::since_epoch;
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
 /// Longer than users go without using a tool in practice; a refresh restarts the period.
-pub(super) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
+pub(crate) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 
 /// All grants of a user at one provider: the user may have allowed different scopes at different
 /// times, and a token covers only the scopes it was issued for.
 #[derive(Clone, Default, Deserialize, Serialize)]
-pub(super) struct Grants(pub(super) Vec<Grant>);
+pub(crate) struct Grants(pub(super) Vec<Grant>);
 
 impl Grants {
     /// Returns the grant that has all these scopes; if there are several, the one that expires
@@ -26,9 +26,21 @@ impl Grants {
         sufficient.max_by_key(|grant| grant.left(now))
     }
 
+    /// Returns the grant of the account that the user has signed in with.
+    pub(crate) fn of_account(&self, subject: &str) -> Option<&Grant> {
+        self.0
+            .iter()
+            .find(|grant| grant.subject.as_deref() == Some(subject))
+    }
+
     /// Adds a grant, and removes those whose scopes it covers.
-    pub(super) fn add(&mut self, new: Grant) {
-        self.0.retain(|old| !new.has_all(&old.scopes));
+    pub(crate) fn add(&mut self, new: Grant) {
+        let is_covered = |old: &Grant| {
+            // Signing in goes on with the account that the user has signed in with.
+            let is_other = old.subject.is_some() && old.subject != new.subject;
+            new.has_all(&old.scopes) && !is_other
+        };
+        self.0.retain(|old| !is_covered(old));
         self.0.push(new);
     }
 
@@ -51,16 +63,19 @@ impl Grants {
 }
 
 #[derive(Clone, Deserialize, Serialize)]
-pub(super) struct Grant {
-    pub(super) access: String,
+pub(crate) struct Grant {
+    pub(crate) access: String,
     pub(super) refresh: Option<String>,
     /// Seconds since 1970.
     pub(super) expires_at: Option<u64>,
     pub(super) scopes: Vec<String>,
+    /// The account that the user has signed in with, if that has brought the grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
 }
 
 impl Grant {
-    pub(super) fn new(tokens: ProviderTokens, requested: &[String], now: SystemTime) -> Self {
+    pub(crate) fn new(tokens: ProviderTokens, requested: &[String], now: SystemTime) -> Self {
         // RFC 6749, 5.1: optional in the response if identical to the requested scopes.
         let mut scopes = tokens.scopes.unwrap_or_else(|| requested.to_vec());
         let omitted = requested
@@ -76,6 +91,7 @@ impl Grant {
             refresh: tokens.refresh,
             expires_at: expiry(tokens.expires_in, now),
             scopes,
+            subject: None,
         }
     }
 
@@ -88,12 +104,18 @@ impl Grant {
             expires_at: expiry(tokens.expires_in, now),
             // RFC 6749, 6: a refresh adds no scopes.
             scopes: self.scopes.clone(),
+            subject: self.subject.clone(),
         }
     }
 
     pub(super) fn has_all(&self, scopes: &[String]) -> bool {
         let has = |needed: &String| self.scopes.iter().any(|it| implies(it, needed));
         scopes.iter().all(has)
+    }
+
+    #[cfg(feature = "sign-in")]
+    pub(crate) fn can_be_refreshed(&self) -> bool {
+        self.refresh.is_some()
     }
 
     /// Returns the time until the access token expires.
@@ -151,6 +173,7 @@ mod tests {
         ProviderTokens {
             access: "a".into(),
             refresh: None,
+            id_token: None,
             expires_in: None,
             scopes: scopes.map(|all| all.iter().map(|&it| it.to_owned()).collect()),
         }
@@ -174,6 +197,24 @@ mod tests {
         grants.add(grant(&["a", "b"]));
         assert_eq!(grants.0.len(), 1);
         assert!(grants.remove("a") && !grants.remove("a"));
+    }
+
+    #[test]
+    fn the_grant_of_the_account_that_a_user_has_signed_in_with_stays() {
+        let now = SystemTime::now();
+        let grant = |access: &str, subject: Option<&str>| Grant {
+            access: access.into(),
+            subject: subject.map(str::to_owned),
+            ..Grant::new(tokens(Some(&["a"])), &[], now)
+        };
+        let mut grants = Grants::default();
+        grants.add(grant("old", Some("alice")));
+        grants.add(grant("new", Some("alice")));
+        // A tool has asked for more, and the user has chosen another account.
+        grants.add(grant("other", None));
+        assert_eq!(grants.0.len(), 2);
+        assert_eq!(grants.of_account("alice").unwrap().access, "new");
+        assert!(grants.of_account("bob").is_none());
     }
 
     #[test]

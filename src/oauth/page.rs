@@ -57,3 +57,23 @@ pub(crate) struct CallbackQuery {
     pub(crate) error: Option<String>,
     pub(crate) issuer: Option<String>,
 }
+
+impl CallbackQuery {
+    /// Parses a query, in which no parameter may occur twice (RFC 6749, 3.1).
+    pub(crate) fn parse(query: &str) -> Option<Self> {
+        let mut parsed = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let field = match &*name {
+                "state" => &mut parsed.state,
+                "code" => &mut parsed.code,
+                "error" => &mut parsed.error,
+                "iss" => &mut parsed.issuer,
+                _ => continue,
+            };
+            if field.replace(value.into_owned()).is_some() {
+                return None;
+            }
+        }
+        Some(parsed)
+    }
+}

@@ -15,11 +15,12 @@ use crate::http_client::{TransportError, is_safe};
 ///
 /// The redirect URI to register is the server's public URL followed by
 /// `/authorization/{id}/callback`.
+#[derive(Clone)]
 pub struct Provider {
     pub(super) id: String,
-    pub(super) client_id: String,
+    pub(crate) client_id: String,
     /// The id of the client secret.
-    pub(super) secret: String,
+    pub(crate) secret: String,
     /// The issuer for `OpenID` discovery, unless the URLs are configured.
     pub(super) discovery: Option<String>,
     /// The URLs, once they are known.
@@ -27,7 +28,7 @@ pub struct Provider {
     pub(super) auth: AuthType,
     pub(super) transport: Transport,
     /// The scopes requested in addition to the tool's.
-    pub(super) scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// The additional parameters of the authorization URL, with unique names.
     pub(super) parameters: Vec<(String, String)>,
     /// The name that users see, if it is not the id.
@@ -36,13 +37,25 @@ pub struct Provider {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct EndpointUrls {
+pub(crate) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
     /// RFC 9207: the expected issuer of the authorization response.
     pub(super) issuer: Option<String>,
     /// True if every authorization response names its issuer.
     pub(super) always_sends_issuer: bool,
+}
+
+impl EndpointUrls {
+    /// Returns true if an authorization response, which may name its issuer, comes from this
+    /// provider: RFC 9207. It may come from another one (mix-up attack).
+    pub(crate) fn is_from_issuer(&self, named: Option<&str>) -> bool {
+        match (&self.issuer, named) {
+            (Some(expected), Some(issuer)) => expected == issuer,
+            (Some(_), None) => !self.always_sends_issuer,
+            (None, _) => true,
+        }
+    }
 }
 
 impl Provider {
@@ -192,7 +205,7 @@ impl Provider {
     }
 
     /// Returns the name that users see.
-    pub(super) fn shown_title(&self) -> &str {
+    pub(crate) fn shown_title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.id)
     }
 
@@ -202,8 +215,23 @@ impl Provider {
     }
 
     /// Returns the URI that the provider redirects browsers to.
-    pub(super) fn redirect_uri(&self, base: &str) -> String {
+    pub(crate) fn redirect_uri(&self, base: &str) -> String {
         format!("{base}/authorization/{}/callback", self.id)
+    }
+
+    /// Uses these URLs.
+    #[cfg(feature = "sign-in")]
+    pub(crate) fn endpoints(self, authorize: String, token: String) -> Self {
+        let urls = EndpointUrls {
+            authorize,
+            token,
+            issuer: None,
+            always_sends_issuer: false,
+        };
+        Self {
+            urls: OnceCell::from(urls),
+            ..self
+        }
     }
 
     /// Discovers the URLs from another issuer, such as your own server in place of the provider.

@@ -24,8 +24,8 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "challenges and grants",
     records: 20_000,
     bytes: usize::MAX,
-    // Without its challenge, a user starts again; a grant cannot be replaced.
-    may_forget: |id, _| id.starts_with("challenge#"),
+    // Without its challenge or sign-in, a user starts again; a grant cannot be replaced.
+    may_forget: |id, _| id.starts_with("challenge#") || id.starts_with("sign-in#"),
     forgotten: "too many challenges in memory: the oldest are forgotten",
 };
 
@@ -33,17 +33,17 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The store, and the clock for its records' expiry.
-pub(super) struct EncryptedRecords {
+pub(crate) struct EncryptedRecords {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
 }
 
 /// The content of a record. Without a record there is neither a value nor a version; a record that
 /// cannot be decrypted has only a version.
-pub(super) struct Versioned<T> {
-    pub(super) value: Option<T>,
+pub(crate) struct Versioned<T> {
+    pub(crate) value: Option<T>,
     /// The condition for replacing it.
-    pub(super) over: Over,
+    pub(crate) over: Over,
     /// The time until the record expires.
     pub(super) left: Duration,
     /// True if the record is encrypted with an old key.
@@ -55,7 +55,7 @@ impl EncryptedRecords {
         within(TIMEOUT, self.store.warm_up()).await.flatten()
     }
 
-    pub(super) async fn load<T: DeserializeOwned>(
+    pub(crate) async fn load<T: DeserializeOwned>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -71,7 +71,7 @@ impl EncryptedRecords {
     }
 
     /// Replaces the version that was read. Returns false if another request replaced it first.
-    pub(super) async fn save<T: Serialize>(
+    pub(crate) async fn save<T: Serialize>(
         &self,
         keys: &EncryptionKeys,
         record_id: &str,
@@ -103,7 +103,7 @@ impl EncryptedRecords {
 
     /// Loads a record, unless it is probably absent, and saves the value that `decide` returns, if
     /// any. Starts again if another request has replaced the record in the meantime.
-    pub(super) async fn update<T: Serialize + DeserializeOwned, R>(
+    pub(crate) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
         start: Start,
         keys: &EncryptionKeys,

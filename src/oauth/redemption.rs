@@ -7,7 +7,7 @@ use super::{
     broker::{Broker, grant_record_id},
     challenge::{ChallengeStatus, StoredChallenge},
     exchange::{ProviderError, ProviderTokens},
-    grant::{GRANT_LIFE, Grant, Grants},
+    grant::Grant,
     keys::EncryptionKeys,
     page::{CallbackPage, CallbackQuery},
     records::Versioned,
@@ -136,13 +136,7 @@ impl Redemption {
             ProviderError::Unavailable(why) => (CallbackPage::Unavailable, why.to_owned()),
             other => provider_failed(other),
         })?;
-        // RFC 9207: the response may come from another provider (mix-up attack).
-        let is_from_issuer = match (&urls.issuer, &query.issuer) {
-            (Some(expected), Some(issuer)) => expected == issuer,
-            (Some(_), None) => !urls.always_sends_issuer,
-            (None, _) => true,
-        };
-        if !is_from_issuer {
+        if !urls.is_from_issuer(query.issuer.as_deref()) {
             return Err(failed("the response comes from another issuer"));
         }
         if let Some(error) = query.error {
@@ -194,13 +188,7 @@ impl Redemption {
             ));
         }
         let record_id = grant_record_id(&pending.caller, &pending.user, &self.provider.id);
-        let change = |versioned: Versioned<Grants>| {
-            let mut grants = versioned.value.unwrap_or_default();
-            grants.add(grant.clone());
-            Change::Write(grants, ())
-        };
-        let records = &self.broker.records;
-        let saved = records.update(Start::Absent, &self.keys, &record_id, GRANT_LIFE, change);
+        let saved = self.broker.add_grant(&self.keys, &record_id, &grant);
         // The code has been used: after an error, the user must start again.
         saved
             .await

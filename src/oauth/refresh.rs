@@ -9,12 +9,12 @@ use std::{
 };
 
 use super::{
-    Provider,
-    broker::{Broker, REFRESH_MARGIN},
+    broker::Broker,
     exchange::ProviderError,
     grant::{GRANT_LIFE, Grant, Grants},
     keys::EncryptionKeys,
     records::Versioned,
+    token_refresh::{RefreshedToken, TokenRefresh},
     update::{Change, Start},
 };
 use crate::{Secret, StoreError, http_client, store::Over};
@@ -30,23 +30,22 @@ const POLL: Duration = Duration::from_millis(100);
 
 impl Broker {
     /// Returns the token of a grant that must be refreshed. `None` if the grant has ended.
-    pub(super) async fn refreshed_token(
+    pub(crate) async fn refreshed_token(
         self: &Arc<Self>,
-        provider: Arc<Provider>,
-        record_id: String,
-        scopes: &[String],
+        need: TokenRefresh,
         left: Duration,
-    ) -> Result<Option<Secret>, StoreError> {
-        let lease_id = record_id.replacen("grant", "refresh", 1);
+    ) -> Result<Option<RefreshedToken>, StoreError> {
+        let lease_id = need.record_id.replacen("grant", "refresh", 1);
+        let need = Arc::new(need);
         let deadline = tokio::time::Instant::now() + left / 2;
         loop {
             let (now, end) = (self.clock.now(), tokio::time::Instant::now() + LEASE_USE);
             if let Some(version) = self.records.lease(&lease_id, LEASE_LIFE).await? {
-                let (broker, scopes) = (Arc::clone(self), scopes.to_vec());
+                let (broker, need) = (Arc::clone(self), Arc::clone(&need));
                 // In a task, because the caller may disconnect and a refresh token may work only
                 // once.
                 let task = tokio::spawn(async move {
-                    let refresh = broker.refresh(&provider, &record_id, &scopes, now);
+                    let refresh = broker.refresh(&need, now);
                     let result = tokio::time::timeout_at(end, refresh).await;
                     let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(LEASE_USE)));
                     if let Err(error) = broker.records.end_lease(&lease_id, version).await {
@@ -68,12 +67,12 @@ impl Broker {
             }
             tokio::time::sleep(POLL).await;
             let keys = self.keys(None).await?;
-            let versioned: Versioned<Grants> = self.records.load(&keys, &record_id).await?;
+            let versioned: Versioned<Grants> = self.records.load(&keys, &need.record_id).await?;
             let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
-            match grants.best(scopes, now) {
+            match need.wanted.find(&grants, now) {
                 None => return Ok(None),
-                Some(grant) if grant.left(now) > REFRESH_MARGIN => {
-                    return Ok(Some(Secret::from(grant.access.clone())));
+                Some(grant) if need.wanted.is_fresh(grant, now) => {
+                    return Ok(Some(RefreshedToken::of(&grant.access)));
                 }
                 Some(_) => {}
             }
@@ -82,25 +81,24 @@ impl Broker {
 
     async fn refresh(
         &self,
-        provider: &Provider,
-        record_id: &str,
-        scopes: &[String],
+        need: &TokenRefresh,
         leased_at: SystemTime,
-    ) -> Result<Option<Secret>, StoreError> {
+    ) -> Result<Option<RefreshedToken>, StoreError> {
+        let (provider, record_id, wanted) = (&need.provider, &*need.record_id, &need.wanted);
         let keys = self.keys(None).await?;
         let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
         let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
-        let Some(grant) = grants.best(scopes, now) else {
+        let Some(grant) = wanted.find(&grants, now) else {
             return Ok(None);
         };
         let loaded = (&grants, versioned.over);
         // Another call has already refreshed the grant.
-        if grant.left(now) > REFRESH_MARGIN {
-            return Ok(Some(Secret::from(grant.access.clone())));
+        if wanted.is_fresh(grant, now) {
+            return Ok(Some(RefreshedToken::of(&grant.access)));
         }
         let Some(token) = &grant.refresh else {
-            let is_valid = !grant.left(now).is_zero();
-            return Ok(is_valid.then(|| Secret::from(grant.access.clone())));
+            let is_accepted = wanted.accepts_unrefreshed(grant, now);
+            return Ok(is_accepted.then(|| RefreshedToken::of(&grant.access)));
         };
         let secret = self.client_secret(provider).await?;
         let urls = provider.urls().await;
@@ -117,11 +115,13 @@ impl Broker {
             return Err(StoreError::unavailable("the refresh took too long"));
         }
         match provider.refresh(&secret, token).await {
-            Ok(tokens) => {
+            Ok(mut tokens) => {
+                let id_token = tokens.id_token.take();
                 let new = grant.refreshed(tokens, self.clock.now());
                 self.save_refreshed(&keys, record_id, loaded, (grant, &new))
                     .await;
-                Ok(Some(Secret::from(new.access)))
+                let access = Secret::from(new.access);
+                Ok(Some(RefreshedToken { access, id_token }))
             }
             Err(ProviderError::InvalidGrant) => {
                 let provider = &provider.id;
@@ -132,8 +132,8 @@ impl Broker {
                 // Another request has written a new grant in the meantime.
                 let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
                 let grants = versioned.value.unwrap_or_default();
-                let best = grants.best(scopes, self.clock.now());
-                Ok(best.map(|grant| Secret::from(grant.access.clone())))
+                let best = wanted.find(&grants, self.clock.now());
+                Ok(best.map(|grant| RefreshedToken::of(&grant.access)))
             }
             Err(error) => Err(error.into_store_error(&provider.id)),
         }

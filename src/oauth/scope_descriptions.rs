@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub(super) type Descriptions = &'static [(&'static str, &'static str)];
 
 /// The descriptions of a provider's scopes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ScopeDescriptions {
     pub(super) built_in: &'static [Descriptions],
     /// The owner's, which replace the built-in ones.

@@ -117,7 +117,7 @@ impl Broker {
         let redirect = provider.redirect_uri(&open.base);
         let urls = provider.urls().await;
         let url = urls.and_then(|urls| {
-            provider.authorize_url(urls, &redirect, &scopes, state.state, state.verifier)
+            provider.authorize_url(urls, &redirect, &scopes, state.state, state.verifier, None)
         });
         let url = url.map_err(|error| error.into_store_error(&provider.id))?;
         let cookie = cookie(&name, browser, life, open.is_https());

@@ -102,13 +102,20 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
 
 /// Returns the `Set-Cookie` value of a challenge's cookie. With `SameSite=Lax`, browsers send it
 /// with the provider's redirect, but not with another site's form.
-pub(super) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
+pub(crate) fn cookie(name: &str, value: &str, life: Duration, is_https: bool) -> String {
     let (life, secure) = (life.as_secs(), if is_https { "; Secure" } else { "" });
     format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// Returns the value of a cookie, if it has the format that this server gives it.
-pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the value that binds a browser, if it has the format that this server gives it.
+pub(crate) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let value = cookie_value(headers, name)?;
+    let is_valid = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_valid.then_some(value)
+}
+
+/// Returns the first value of a cookie.
+pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
     let pairs = all
         .filter_map(|it| it.to_str().ok())
@@ -117,9 +124,7 @@ pub(super) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a st
         let (key, value) = pair.trim().split_once('=')?;
         (key == name).then_some(value)
     });
-    let value = values.next()?;
-    let is_valid = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_valid.then_some(value)
+    values.next()
 }
 
 #[cfg(test)]

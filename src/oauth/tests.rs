@@ -58,6 +58,7 @@ async fn save_grant(broker: &Broker, caller: &str, user: &str) {
         refresh: None,
         expires_at: None,
         scopes: vec!["mail".into()],
+        subject: None,
     };
     let record_id = grant_record_id(caller, user, "google");
     let keys = broker.keys(None).await.unwrap();

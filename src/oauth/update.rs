@@ -9,14 +9,14 @@ use crate::{
 };
 
 /// A decision in [`update`]: leave or replace the record, and the value to return.
-pub(super) enum Change<R, T> {
+pub(crate) enum Change<R, T> {
     Leave(T),
     Write(R, T),
 }
 
 /// The record that an update assumes at first.
 #[derive(Clone, Copy)]
-pub(super) enum Start {
+pub(crate) enum Start {
     /// The current one, which is read.
     Current,
     /// None. If there is a record after all, the store returns it instead of writing.

@@ -11,6 +11,8 @@ use super::{
     codec::Codec, listed_tools::ListedTools, names::ModelNames, origin::AllowedOrigins,
     refusal::Refusal, sign_in::sign_in,
 };
+#[cfg(feature = "sign-in")]
+use crate::auth::sign_in::AuthorizationServer;
 use crate::{
     AgentCoreUser, Caller, EventKind,
     arrival::Arrival,
@@ -38,6 +40,8 @@ pub(crate) struct AppState {
     pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
+    #[cfg(feature = "sign-in")]
+    pub(crate) authorization_server: Option<Arc<AuthorizationServer>>,
 }
 
 /// A request whose credentials are valid, with its whole body.

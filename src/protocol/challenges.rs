@@ -3,7 +3,7 @@
 //! Pages have no scripts, load nothing, and echo nothing from the request.
 
 mod consent;
-mod page;
+pub(super) mod page;
 mod result;
 
 use std::sync::Arc;
@@ -23,6 +23,8 @@ use http::{
 use http_body_util::{BodyExt, Limited};
 use serde_json::json;
 
+#[cfg(feature = "sign-in")]
+use super::authorization_server;
 use super::{
     admission::AppState,
     json_response::{json_response, to_json},
@@ -135,12 +137,16 @@ async fn callback(
         return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
+    #[cfg(feature = "sign-in")]
+    if let Some(response) = authorization_server::callback(&pages.app, &pages.info, &parts).await {
+        return response;
+    }
     let page = callback_page(&pages.broker, &text_of(provider), &parts).await;
     result_page(page, &pages.info)
 }
 
 async fn callback_page(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
-    let Some(query) = callback_query_in(request.uri.query().unwrap_or_default()) else {
+    let Some(query) = CallbackQuery::parse(request.uri.query().unwrap_or_default()) else {
         return CallbackPage::OtherBrowser;
     };
     let base = base_url_of(&request.extensions);
@@ -162,35 +168,11 @@ fn base_url_of(request: &Extensions) -> Option<String> {
     request.get::<Arc<Invocation>>()?.base_url.clone()
 }
 
-/// Parses the query of a callback, in which no parameter may occur twice (RFC 6749, 3.1).
-fn callback_query_in(query: &str) -> Option<CallbackQuery> {
-    let mut parsed = CallbackQuery::default();
-    for (name, value) in url_with_query(query)?.query_pairs() {
-        let field = match &*name {
-            "state" => &mut parsed.state,
-            "code" => &mut parsed.code,
-            "error" => &mut parsed.error,
-            "iss" => &mut parsed.issuer,
-            _ => continue,
-        };
-        if field.replace(value.into_owned()).is_some() {
-            return None;
-        }
-    }
-    Some(parsed)
-}
-
 /// Returns the field of the page's form, if it occurs exactly once.
 fn form_in(body: &Bytes) -> Option<String> {
-    let url = url_with_query(std::str::from_utf8(body).ok()?)?;
-    let mut fields = url.query_pairs().filter(|(name, _)| name == consent::FIELD);
+    let mut fields = form_urlencoded::parse(body).filter(|(name, _)| name == consent::FIELD);
     let (_, value) = fields.next()?;
     fields.next().is_none().then(|| value.into_owned())
-}
-
-/// Returns a URL with this query: `reqwest` exports a parser for URLs only.
-fn url_with_query(query: &str) -> Option<reqwest::Url> {
-    reqwest::Url::parse(&format!("http://localhost/?{query}")).ok()
 }
 
 fn redirect(url: &str, cookie: &str, info: &ServerInfo) -> Response {

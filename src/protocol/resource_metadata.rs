@@ -10,11 +10,18 @@ use std::{
 
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     response::Response,
     routing::get,
 };
-use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
+use http::{
+    HeaderValue, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL,
+    },
+};
 use reqwest::Url;
 use serde_json::json;
 
@@ -60,12 +67,31 @@ pub(super) fn routes(
     // Looked up, not routed: the router would take some prefixes for patterns, and panic.
     let below = format!("{WELL_KNOWN}/{{*path}}");
     router
-        .route(WELL_KNOWN, get(handler.clone()))
-        .route(&below, get(handler))
+        .route(WELL_KNOWN, get(handler.clone()).options(preflight))
+        .route(&below, get(handler).options(preflight))
+}
+
+/// Answers a browser that asks whether a page of another origin may send a request.
+pub(super) async fn preflight() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, mcp-protocol-version",
+        ),
+        (ACCESS_CONTROL_MAX_AGE, "3600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// Returns the paths that the server's URL may have, without a trailing slash; the first one is empty.
-fn prefixes_of(server: &PublicUrl) -> Vec<String> {
+pub(super) fn prefixes_of(server: &PublicUrl) -> Vec<String> {
     let configured = server.configured.as_deref();
     let url = configured.and_then(|url| Url::parse(url).ok());
     let path = url.map(|url| url.path().trim_end_matches('/').to_owned());
@@ -99,7 +125,7 @@ fn metadata(
     // RFC 9728, section 2.
     let mut body = json!({
         "resource": format!("{base}{resource_path}"),
-        "authorization_servers": auth.issuers(),
+        "authorization_servers": auth.issuers(&base),
     });
     if !scopes.is_empty() {
         body["scopes_supported"] = json!(scopes);
@@ -110,5 +136,10 @@ fn metadata(
     // Clients follow a change of the issuer within minutes.
     let age = HeaderValue::from_static("public, max-age=300");
     response.headers_mut().insert(CACHE_CONTROL, age);
+    // Clients in browsers read it before they have any credentials.
+    let anyone = HeaderValue::from_static("*");
+    response
+        .headers_mut()
+        .insert(ACCESS_CONTROL_ALLOW_ORIGIN, anyone);
     response
 }

@@ -53,6 +53,8 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     }
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     check_urls(server)?;
+    #[cfg(feature = "sign-in")]
+    check_sign_in(server)?;
     oauth::apply(server, on_lambda)
 }
 
@@ -125,6 +127,16 @@ fn check_urls(server: &Server) -> Result<(), InvalidSetting> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(feature = "sign-in")]
+fn check_sign_in(server: &Server) -> Result<(), InvalidSetting> {
+    let sign_in = server.auth.as_ref().and_then(Auth::sign_in);
+    let mistake = sign_in.and_then(crate::SignIn::config_error);
+    check(mistake.is_none(), || {
+        let mistake = mistake.unwrap_or_default();
+        format!("{mistake} (TOOLS_SIGN_IN_ALLOW, TOOLS_SIGN_IN_CLIENTS)")
+    })
 }
 
 /// Rejects an invalid namespace: CloudWatch ignores all of its metrics without reporting an error.

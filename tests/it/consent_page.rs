@@ -3,7 +3,7 @@
 
 mod content;
 mod local;
-mod look;
+pub(crate) mod look;
 mod states;
 
 use axum::http::Method;

@@ -47,6 +47,8 @@ mod responses;
 mod retries;
 #[cfg(feature = "secrets-manager")]
 mod secrets_manager;
+#[cfg(feature = "sign-in")]
+mod sign_in;
 mod support;
 mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]

@@ -128,7 +128,7 @@ pub(crate) fn scopes_in(claims: &Map<String, Value>) -> Vec<String> {
     split.map(str::to_owned).collect()
 }
 
-fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
+pub(in crate::auth) fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
     let values = names.iter().filter_map(|name| claims.get(name));
     let groups = values.filter_map(texts).flatten();
     groups.map(str::to_owned).collect()
@@ -189,7 +189,7 @@ fn number(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, &'stat
 }
 
 /// Reads a text, or a list of texts.
-fn texts(value: &Value) -> Option<Vec<&str>> {
+pub(in crate::auth) fn texts(value: &Value) -> Option<Vec<&str>> {
     match value {
         Value::String(text) => Some(vec![text]),
         Value::Array(items) => items.iter().map(Value::as_str).collect(),

@@ -68,6 +68,19 @@ impl<'a> UnverifiedToken<'a> {
     }
 }
 
+#[cfg(feature = "sign-in")]
+impl UnverifiedToken<'_> {
+    /// Returns true if the token names this issuer.
+    pub(in crate::auth) fn is_from(&self, issuer: &str) -> bool {
+        self.issuer == issuer
+    }
+
+    /// Returns the id of the key that the token names.
+    pub(in crate::auth) fn key_id(&self) -> Option<&str> {
+        self.header.kid.as_deref()
+    }
+}
+
 impl Header {
     fn check(&self) -> Result<(), &'static str> {
         if self.crit.is_some() {

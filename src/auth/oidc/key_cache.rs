@@ -33,7 +33,7 @@ const LONGEST_AGE: Duration = Duration::from_hours(12);
 const LONGEST_USE: Duration = Duration::from_hours(24);
 
 /// The keys of one issuer.
-pub(super) struct KeyCache {
+pub(in crate::auth) struct KeyCache {
     issuer: Arc<str>,
     state: Mutex<CacheState>,
     /// Held by the one call that fetches.
@@ -64,7 +64,7 @@ enum CacheUse {
 }
 
 impl KeyCache {
-    pub(super) fn new(issuer: Arc<str>) -> Self {
+    pub(in crate::auth) fn new(issuer: Arc<str>) -> Self {
         Self {
             issuer,
             state: Mutex::default(),
@@ -87,7 +87,7 @@ impl KeyCache {
 
     /// Returns the keys to check a token with, which names the key `kid`. `None` if they are
     /// unavailable, or if the issuer may have added this key but cannot be asked yet.
-    pub(super) async fn get(
+    pub(in crate::auth) async fn get(
         self: &Arc<Self>,
         kid: Option<&str>,
         clock: &Clock,

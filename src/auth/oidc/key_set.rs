@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, header::CACHE_CONTROL};
+use http::HeaderMap;
 use jsonwebtoken::{
     Algorithm, DecodingKey,
     errors::ErrorKind,
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::UnverifiedToken;
 use crate::{
     auth::jwt::signed_claims,
-    http_client::{TransportError, body_of, http_client, is_safe},
+    http_client::{TransportError, body_of, http_client, is_safe, max_age},
 };
 
 /// The maximum number of keys. Issuers publish a handful.
@@ -108,11 +108,20 @@ impl KeySet {
         self.keys.iter().any(|key| key.id.as_deref() == Some(id))
     }
 
-    /// Returns the claims of a token that one of the keys has signed.
-    pub(super) fn verify(
+    /// Returns the claims of a token of this issuer that one of the keys has signed.
+    pub(in crate::auth) fn verify_from_issuer(
         &self,
         token: &UnverifiedToken<'_>,
     ) -> Result<Map<String, Value>, &'static str> {
+        let claims = self.verify(token)?;
+        if token.issuer != *self.issuer {
+            return Err("the token's issuer is spelled differently");
+        }
+        Ok(claims)
+    }
+
+    /// Returns the claims of a token that one of the keys has signed.
+    fn verify(&self, token: &UnverifiedToken<'_>) -> Result<Map<String, Value>, &'static str> {
         let id = token.header.kid.as_deref();
         let mut candidates = self
             .keys
@@ -218,18 +227,6 @@ async fn get(url: &str) -> Result<Fetched, String> {
         status: response.status(),
         headers: response.headers().clone(),
         body: body_of(response).await.map_err(|it| it.to_string())?,
-    })
-}
-
-/// Returns the `max-age` of a response: RFC 9111, 5.2.2.1.
-fn max_age(headers: &HeaderMap) -> Option<Duration> {
-    let values = headers.get_all(CACHE_CONTROL).into_iter();
-    let directives = values.filter_map(|it| it.to_str().ok());
-    let mut directives = directives.flat_map(|it| it.split(','));
-    directives.find_map(|directive| {
-        let seconds = directive.trim().to_ascii_lowercase();
-        let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
-        Some(Duration::from_secs(seconds.parse().ok()?))
     })
 }
 

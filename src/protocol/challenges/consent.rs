@@ -23,6 +23,7 @@ pub(super) fn consent_page(consent: &ConsentPage, cookie: &str, info: &ServerInf
     };
     let (server, provider) = (escaped(info.title()), escaped(&consent.provider));
     let page = Page {
+        style: "",
         title: &format!("Allow {server} to use your {provider} account?"),
         main: &main_of(consent, info),
         // Chromium also applies this directive to the redirects that follow a form's submission,

@@ -4,8 +4,6 @@
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
 //! isolated where its direction would reorder the text next to it.
 
-use std::sync::LazyLock;
-
 use axum::response::Response;
 
 use crate::{
@@ -15,36 +13,37 @@ use crate::{
 
 const STYLE: &str = include_str!("page.css");
 
-static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| hash_source(STYLE));
-
 /// The content of a page. Its texts are HTML.
-pub(super) struct Page<'a> {
-    pub(super) title: &'a str,
-    pub(super) main: &'a str,
+pub(in crate::protocol) struct Page<'a> {
+    pub(in crate::protocol) title: &'a str,
+    pub(in crate::protocol) main: &'a str,
     /// The sources in `form-action`.
-    pub(super) form_action: &'static str,
-    pub(super) referrer_policy: &'static str,
+    pub(in crate::protocol) form_action: &'a str,
+    /// Added to the style that all pages share.
+    pub(in crate::protocol) style: &'static str,
+    pub(in crate::protocol) referrer_policy: &'static str,
 }
 
 impl Page<'_> {
     /// Returns the response with this page, which names the server.
-    pub(super) fn response(&self, info: &ServerInfo) -> Response {
+    pub(in crate::protocol) fn response(&self, info: &ServerInfo) -> Response {
         let policy = format!(
             "default-src 'none'; style-src {}; base-uri 'none'; form-action {}; \
              frame-ancestors 'none'",
-            *STYLE_SOURCE, self.form_action
+            hash_source(&format!("{STYLE}{}", self.style)),
+            self.form_action
         );
         html_response(self.html(info), &policy, self.referrer_policy)
     }
 
     fn html(&self, info: &ServerInfo) -> String {
-        let (title, main) = (self.title, self.main);
+        let (title, main, style) = (self.title, self.main, self.style);
         let (server, support) = (isolated(info.title()), support_of(info));
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <title>{title}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n\
              <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
         )
     }
@@ -68,11 +67,11 @@ fn support_of(info: &ServerInfo) -> String {
 }
 
 /// Returns escaped text whose direction does not affect the text next to it.
-pub(super) fn isolated(text: &str) -> String {
+pub(in crate::protocol) fn isolated(text: &str) -> String {
     format!("<bdi>{}</bdi>", escaped(text))
 }
 
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::protocol) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -11,6 +11,7 @@ pub(super) fn result_page(result: CallbackPage, info: &ServerInfo) -> Response {
     let (status, mark, title, text) = content_of(result);
     let text = text.replace("{server}", &isolated(info.title()));
     let page = Page {
+        style: "",
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
         form_action: "'none'",

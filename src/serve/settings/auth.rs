@@ -9,7 +9,8 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
         TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
         signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
         TOOLS_AUTH=oidc requires an access token of one of the identity providers in \
-        TOOLS_OIDC_ISSUERS; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
+        TOOLS_OIDC_ISSUERS; TOOLS_AUTH=sign-in lets people sign in at the identity provider in \
+        TOOLS_SIGN_IN_PROVIDER; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
         caller that IAM or an API Gateway authorizer has authenticated; TOOLS_AUTH=none lets \
         anyone call. In the program: Server::auth";
     let Some(setting) = get("TOOLS_AUTH")? else {
@@ -34,6 +35,7 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
             }
             "jwt" => Ok(auth.or(jwt_setting()?)),
             "oidc" => Ok(auth.or(oidc_setting()?)),
+            "sign-in" => Ok(auth.or(sign_in_setting()?)),
             "gateway" => Ok(auth.or(Gateway::new())),
             "none" => Err(invalid("none cannot be combined with another value".into())),
             other => Err(invalid(format!("the value '{other}' is unknown"))),
@@ -83,4 +85,51 @@ fn oidc_setting() -> Result<Auth, InvalidSetting> {
 #[cfg(not(feature = "oidc"))]
 fn oidc_setting() -> Result<Auth, InvalidSetting> {
     Err(super::without_feature("TOOLS_AUTH=oidc", "oidc"))
+}
+
+#[cfg(feature = "sign-in")]
+fn sign_in_setting() -> Result<Auth, InvalidSetting> {
+    use crate::SignIn;
+
+    const SECRET: &str = "TOOLS_SIGN_IN_CLIENT_SECRET";
+    let needed = |name: &str, what: &str| {
+        let missing = || InvalidSetting(format!("TOOLS_AUTH=sign-in requires {what} in {name}"));
+        get(name)?.ok_or_else(missing)
+    };
+    let providers = ["cognito", "entra", "github", "google", "openid"].map(|it| (it, it));
+    let provider = super::choice("TOOLS_SIGN_IN_PROVIDER", &providers)?;
+    let provider = provider.ok_or_else(|| {
+        let text = "TOOLS_AUTH=sign-in requires an identity provider in TOOLS_SIGN_IN_PROVIDER: \
+            cognito, entra, github, google or openid";
+        InvalidSetting(text.into())
+    })?;
+    let id = needed(
+        "TOOLS_SIGN_IN_CLIENT_ID",
+        "this server's client id at the provider",
+    )?;
+    let issuer = get("TOOLS_SIGN_IN_ISSUER")?;
+    let named = || needed("TOOLS_SIGN_IN_ISSUER", "the URL of the provider");
+    let sign_in = match (provider, issuer) {
+        ("github", None) => SignIn::github(id, SECRET),
+        ("github", Some(url)) => SignIn::github_enterprise(url, id, SECRET),
+        ("google", None) => SignIn::google(id, SECRET),
+        ("google", Some(issuer)) => SignIn::google_at(issuer, id, SECRET),
+        ("cognito", _) => SignIn::cognito(named()?, id, SECRET),
+        ("entra", _) => SignIn::entra(named()?, id, SECRET),
+        _ => SignIn::openid(named()?, id, SECRET),
+    };
+    let sign_in = list("TOOLS_SIGN_IN_ALLOW", "")?
+        .into_iter()
+        .fold(sign_in, SignIn::allow);
+    let clients = list("TOOLS_SIGN_IN_CLIENTS", "")?;
+    let sign_in = clients.into_iter().fold(sign_in, SignIn::client);
+    let claim = get("TOOLS_SIGN_IN_USER_CLAIM")?;
+    let sign_in = claim.into_iter().fold(sign_in, SignIn::user_claim);
+    let scopes = list("TOOLS_SIGN_IN_SCOPES", "")?;
+    Ok(scopes.into_iter().fold(sign_in.into(), Auth::scope))
+}
+
+#[cfg(not(feature = "sign-in"))]
+fn sign_in_setting() -> Result<Auth, InvalidSetting> {
+    Err(super::without_feature("TOOLS_AUTH=sign-in", "sign-in"))
 }

@@ -21,8 +21,14 @@ const PRESETS: [Preset; PROVIDERS.len()] = [
 /// Fills in what the program has not set on `server`, and checks the result.
 pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     if server.oauth.is_none() {
-        server.oauth = oauth_setting()?;
+        let is_needed = server
+            .auth
+            .as_ref()
+            .is_some_and(|auth| auth.sign_in().is_some());
+        server.oauth = oauth_setting(is_needed)?;
     }
+    #[cfg(feature = "sign-in")]
+    server.join_sign_in();
     let Some(oauth) = &mut server.oauth else {
         return Ok(());
     };
@@ -40,13 +46,17 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
         check(mistake.is_none(), || mistake.unwrap_or_default())?;
         let id = provider.id();
         check(ids.insert(id), || {
-            format!("there are two providers with the id '{id}'")
+            format!(
+                "there are two providers with the id '{id}'; one that users sign in at is also one \
+                 for tools"
+            )
         })?;
     }
     Ok(())
 }
 
-fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {
+/// Reads the settings. `None` if there are no providers, and nobody signs in.
+fn oauth_setting(is_needed: bool) -> Result<Option<OAuth>, InvalidSetting> {
     let mut providers = Vec::new();
     for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
         let Some(client_id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
@@ -58,7 +68,7 @@ fn oauth_setting() -> Result<Option<OAuth>, InvalidSetting> {
             None => provider,
         });
     }
-    if providers.is_empty() {
+    if providers.is_empty() && !is_needed {
         return Ok(None);
     }
     let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;

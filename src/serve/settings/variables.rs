@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 39] = [
+const NAMES: [&str; 46] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -51,6 +51,13 @@ const NAMES: [&str; 39] = [
     "TOOLS_SECRETS_FROM_CALLS",
     "TOOLS_SECRETS_JSON",
     "TOOLS_SECRETS_PREFIX",
+    "TOOLS_SIGN_IN_ALLOW",
+    "TOOLS_SIGN_IN_CLIENTS",
+    "TOOLS_SIGN_IN_CLIENT_ID",
+    "TOOLS_SIGN_IN_ISSUER",
+    "TOOLS_SIGN_IN_PROVIDER",
+    "TOOLS_SIGN_IN_SCOPES",
+    "TOOLS_SIGN_IN_USER_CLAIM",
 ];
 
 /// The parts of a provider's variables after its name.

@@ -12,6 +12,7 @@ mod execution;
 mod network;
 mod process;
 mod refreshes;
+mod rotations;
 mod search;
 mod shared;
 

@@ -1,8 +1,8 @@
 //! Searches the interleavings of refreshes of one grant, in processes that share a store, at a
 //! provider that revokes the grant if a refresh token is used twice.
 
-mod grant;
-mod provider;
+pub(crate) mod grant;
+pub(crate) mod provider;
 
 use std::{
     hash::{Hash, Hasher},

@@ -14,11 +14,11 @@ use test_support::{Served, chromium, repository};
 
 use super::{acme, states};
 
-type Recorded = HashMap<String, (u16, HeaderMap, String)>;
+pub(crate) type Recorded = HashMap<String, (u16, HeaderMap, String)>;
 
 /// Serves the pages at their names, and returns the problems of each view, after checking that its
 /// screenshot is there.
-async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, Vec<String>)> {
+pub(crate) async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, Vec<String>)> {
     let names: Vec<_> = pages.keys().cloned().collect();
     let pages = Arc::new(pages);
     let router = Router::new().fallback(async move |uri: Uri| {

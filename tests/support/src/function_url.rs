@@ -73,7 +73,11 @@ async fn forward(State(platform): State<Arc<Mutex<Platform>>>, request: Request)
 }
 
 /// Returns the event of a request, in payload format 2.0.
-fn event_of(parts: &Parts, body: &Bytes) -> Value {
+///
+/// # Panics
+///
+/// If a header is not text.
+pub fn event_of(parts: &Parts, body: &Bytes) -> Value {
     let mut event = event("sources/function-url");
     event["rawPath"] = parts.uri.path().into();
     event["rawQueryString"] = parts.uri.query().unwrap_or_default().into();
@@ -109,7 +113,12 @@ fn joined(headers: &HeaderMap, name: &str) -> String {
     values.join(",")
 }
 
-fn response_of(reported: &Value) -> Response {
+/// Returns the response that a function has reported.
+///
+/// # Panics
+///
+/// If it is not one.
+pub fn response_of(reported: &Value) -> Response {
     let status = u16::try_from(reported["statusCode"].as_u64().unwrap()).unwrap();
     let mut response = Response::builder().status(status);
     for (name, value) in reported["headers"].as_object().into_iter().flatten() {

@@ -146,6 +146,11 @@ static KEYS: LazyLock<Vec<SigningKey>> = LazyLock::new(|| {
     ALGORITHMS.iter().map(new).collect()
 });
 
+/// Returns one of the keys that all issuers have.
+pub fn key(algorithm: Algorithm) -> &'static SigningKey {
+    KEYS.iter().find(|it| it.algorithm == algorithm).unwrap()
+}
+
 /// The behaviour of an issuer.
 pub struct Behaviour {
     /// The keys that it publishes.
@@ -166,6 +171,8 @@ pub struct Behaviour {
     pub fetches: usize,
     /// The response to a request for tokens with this body: tokens, or an error.
     pub tokens: fn(&str) -> Value,
+    /// The claims of the ID token that comes with tokens.
+    pub id_token: Option<Value>,
     /// The number of requests for tokens.
     pub token_requests: usize,
 }
@@ -199,6 +206,7 @@ impl Issuer {
             metadata_path: format!("{path}/.well-known/openid-configuration"),
             fetches: 0,
             tokens: |_| tokens_for(3600),
+            id_token: None,
             token_requests: 0,
         }));
         let issuing = Arc::default();
@@ -237,7 +245,7 @@ impl Issuer {
 
     /// Returns one of the keys that all issuers have.
     pub fn key(&self, algorithm: Algorithm) -> &'static SigningKey {
-        KEYS.iter().find(|it| it.algorithm == algorithm).unwrap()
+        key(algorithm)
     }
 
     /// Signs an access token with these claims.
@@ -294,7 +302,14 @@ async fn respond(State((url, behaviour, issuing)): State<Shared>, request: Reque
         behaviour.lock().unwrap().token_requests += 1;
         let _issuing = issuing.lock().await;
         let tokens = behaviour.lock().unwrap().tokens;
-        let tokens = tokens(&body);
+        let mut tokens = tokens(&body);
+        let id_token = behaviour.lock().unwrap().id_token.clone();
+        if let Some(claims) = id_token {
+            let key = key(Algorithm::RS256);
+            tokens["id_token"] = key
+                .sign_as(&json!({"alg": "RS256", "kid": key.kid}), &claims)
+                .into();
+        }
         // RFC 6749, 5.2.
         let status = if tokens["error"].is_null() { 200 } else { 400 };
         return answer(status, &[json], tokens.to_string());

@@ -22,6 +22,7 @@ pub mod models;
 pub mod openid;
 pub mod requests;
 pub mod sam;
+pub mod sign_in;
 
 use axum::{Router, body::Body, response::Response};
 use tokio::{net::TcpListener, task::JoinHandle};

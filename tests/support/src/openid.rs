@@ -60,8 +60,13 @@ impl OpenId {
 
     /// Registers a server's redirect URI.
     pub async fn allow_redirects_to(&self, server: &str) {
-        let uri = format!("{server}/authorization/google/callback");
-        self.get("redirect_uri", &[("uri", &uri)]).await;
+        self.allow_redirect(&format!("{server}/authorization/google/callback"))
+            .await;
+    }
+
+    /// Registers any redirect URI.
+    pub async fn allow_redirect(&self, uri: &str) {
+        self.get("redirect_uri", &[("uri", uri)]).await;
     }
 
     /// Revokes all grants of a user.
@@ -164,7 +169,8 @@ impl Browser {
             let status = response.status();
             let page = response.text().await.unwrap();
             if let Some(form) = form_in(&page) {
-                let sent = self.client.post(url.clone()).form(&[("form", form)]);
+                let fields = [("form", form), ("answer", "continue")];
+                let sent = self.client.post(url.clone()).form(&fields);
                 response = sent.send().await.unwrap();
                 continue;
             }

@@ -22,6 +22,7 @@ mod secrets;
 mod servers;
 mod settings;
 mod sign_in;
+mod sign_in_server;
 mod stub;
 mod support;
 mod template;

@@ -1,13 +1,19 @@
 //! Users of MCP clients who sign in at an identity provider, whose access tokens the function
-//! accepts in all protocols.
+//! accepts in all protocols. In `sign_in_server.rs`, the function issues the tokens itself.
 //!
 //! The providers and the clients come from npm and PyPI. `tests/all` installs them and runs these
 //! tests; a plain `cargo test` lists them as ignored.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
 
 use serde_json::{Value, json};
-use test_support::openid::{Act, Browser, OpenId};
+use test_support::{
+    node,
+    openid::{Act, Browser, OpenId},
+};
 
 use crate::{
     clients::stdout_of,
@@ -16,17 +22,17 @@ use crate::{
     support::{Running, faults, installed, repository, toolbox},
 };
 
-const NEEDED: &str = "mail.read";
-const NEEDED_BY_SEND: &str = "mail.send";
+pub(crate) const NEEDED: &str = "mail.read";
+pub(crate) const NEEDED_BY_SEND: &str = "mail.send";
 
 /// A published client that lets its user sign in, in one of its modes.
 #[derive(Clone, Copy, Debug)]
-struct Client {
-    script: &'static str,
+pub(crate) struct Client {
+    pub(crate) script: &'static str,
     mode: &'static str,
 }
 
-const CLIENTS: [Client; 4] = [
+pub(crate) const CLIENTS: [Client; 4] = [
     Client::new("mcp_oauth.py", "auto"),
     Client::new("mcp_oauth.py", "legacy"),
     Client::new("mcp_oauth.mjs", "auto"),
@@ -34,27 +40,36 @@ const CLIENTS: [Client; 4] = [
 ];
 
 impl Client {
-    const fn new(script: &'static str, mode: &'static str) -> Self {
+    pub(crate) const fn new(script: &'static str, mode: &'static str) -> Self {
         Self { script, mode }
     }
 
     /// Signs in as a user and calls a tool without arguments; returns what the client saw.
-    fn call(self, url: &str, user: &str, tool: &str, others: &[&str]) -> Value {
+    pub(crate) fn call(self, url: &str, user: &str, tool: &str, others: &[&str]) -> Value {
+        let stdout = stdout_of(&self.run(url, user, tool, others));
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+    }
+
+    /// Does the same; returns what the program printed, also if it failed.
+    pub(crate) fn run(self, url: &str, user: &str, tool: &str, others: &[&str]) -> Output {
         let is_python = Path::new(self.script).extension() == Some("py".as_ref());
         let mut command = if is_python {
-            let mut command = limited(installed("python"));
+            let mut command = limited(match self.script {
+                "fastmcp_oauth.py" => repository("target/venv-sign-in/bin/python"),
+                _ => installed("python"),
+            });
             command.arg(repository("functions/toolbox/tests").join(self.script));
             command
         } else {
-            let mut command = limited("node");
+            let mut command = limited(node());
             command.arg(repository("target/conformance").join(self.script));
             command
         };
         command.args([&format!("{url}/mcp"), user, "--mode", self.mode]);
-        command.args(["--tool", tool, "--arguments", "{}"]);
-        let output = tokio::task::block_in_place(|| command.args(others).output());
-        let stdout = stdout_of(&output.unwrap());
-        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+        command
+            .args(["--tool", tool, "--arguments", "{}"])
+            .args(others);
+        tokio::task::block_in_place(|| command.output()).unwrap()
     }
 }
 

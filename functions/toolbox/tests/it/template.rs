@@ -9,13 +9,14 @@ use std::{
 };
 
 use lambda_tools::Toolkit;
+use reqwest::redirect::Policy;
 use serde_json::Value;
 use test_support::{
     aws::{CREDENTIALS, Emulator},
     documents::{blocks, pages, quoted, table},
     installed,
     lambda::RUNTIME,
-    openid::{Act, Browser, OpenId},
+    openid::{Act, Browser, OpenId, form_in},
     repository,
     sam::{Template, of_type},
 };
@@ -261,7 +262,7 @@ fn the_toolbox_may_read_the_secrets_that_its_tools_need() {
     for id in needed
         .iter()
         .map(String::as_str)
-        .chain(["TOOLS_GOOGLE_CLIENT_SECRET"])
+        .chain(["TOOLS_GOOGLE_CLIENT_SECRET", "TOOLS_SIGN_IN_CLIENT_SECRET"])
     {
         // With the suffix that Secrets Manager adds to the name, and without it, for a secret that
         // does not exist yet.
@@ -409,7 +410,10 @@ fn every_function_has_alarms_and_a_log() {
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn each_kind_of_credentials_has_what_it_needs() {
     let kinds = values_of("Auth");
-    assert!(kinds.contains(&"oidc") && kinds.contains(&"api-key,oidc"));
+    for combinable in ["oidc", "sign-in"] {
+        let combined = format!("api-key,{combinable}");
+        assert!(kinds.contains(&combinable) && kinds.contains(&&*combined));
+    }
     for kind in kinds {
         let has = |name| kind.split(',').any(|it| it == name);
         // The secrets are generated, and readable, only if they are used.
@@ -418,9 +422,113 @@ fn each_kind_of_credentials_has_what_it_needs() {
             assert_eq!(resources.contains_key(secret), is_used, "{kind}: {secret}");
         }
         for (issuers, is_valid) in [("", !has("oidc")), ("https://id.example", true)] {
-            let parameters = [("Auth", kind), ("OidcIssuers", issuers)];
+            let parameters = with_github(&[("Auth", kind), ("OidcIssuers", issuers)]);
             let is_accepted = template().accepts(&parameters);
             assert_eq!(is_accepted, is_valid, "{kind}: {issuers}");
+        }
+        let without_provider = [("Auth", kind), ("OidcIssuers", "https://id.example")];
+        let is_accepted = template().accepts(&without_provider);
+        assert_eq!(is_accepted, !has("sign-in"), "{kind}");
+    }
+}
+
+/// Returns these parameters, and those with which people sign in at GitHub.
+fn with_github<'a>(parameters: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let github = [
+        ("SignInProvider", "github"),
+        ("SignInClientId", "toolbox"),
+        ("SignInAllow", "organization:acme"),
+    ];
+    [parameters, &github].concat()
+}
+
+/// Every provider needs a client and a rule, and some also their URL.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn sign_in_names_a_provider_a_client_and_who_may_sign_in() {
+    let issuer = ("SignInIssuer", "https://id.example");
+    for auth in ["sign-in", "api-key,sign-in"] {
+        for provider in values_of("SignInProvider") {
+            let needs_issuer = !["github", "google"].contains(&provider);
+            let complete = [
+                ("Auth", auth),
+                ("SignInProvider", provider),
+                ("SignInClientId", "toolbox"),
+                ("SignInAllow", "anyone"),
+            ];
+            let with_issuer = [&complete[..], &[issuer]].concat();
+            let is_named = !provider.is_empty();
+            assert_eq!(template().accepts(&with_issuer), is_named, "{provider}");
+            let is_accepted = template().accepts(&complete);
+            assert_eq!(is_accepted, is_named && !needs_issuer, "{provider}");
+            for missing in ["SignInClientId", "SignInAllow"] {
+                let mut incomplete = with_issuer.clone();
+                incomplete.retain(|(name, _)| *name != missing);
+                assert!(!template().accepts(&incomplete), "{provider}: {missing}");
+            }
+            // Google cannot be the provider for people and for tools, too.
+            let with_google = ("GoogleClientId", "1234.apps.googleusercontent.com");
+            let both = [&with_issuer[..], &[with_google]].concat();
+            let is_accepted = template().accepts(&both);
+            assert_eq!(is_accepted, is_named && provider != "google", "{provider}");
+        }
+    }
+    for (rules, is_valid) in [
+        ("", true),
+        ("anyone", true),
+        ("organization:acme,group:Tools Team", true),
+        ("organization:", false),
+        ("acme", false),
+        ("everyone", false),
+    ] {
+        let pattern = &template().json["Parameters"]["SignInAllow"]["AllowedPattern"];
+        let schema = serde_json::json!({"type": "string", "pattern": pattern});
+        let is_allowed = jsonschema::is_valid(&schema, &rules.into());
+        assert_eq!(is_allowed, is_valid, "{rules}");
+    }
+}
+
+/// Sign-in keeps its sessions in the table of grants, and its clients may be pages of any origin.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn sign_in_has_a_table_a_key_and_its_secret_without_google() {
+    let origin = "https://app.example.com";
+    for auth in values_of("Auth") {
+        let is_signed_in = auth.contains("sign-in");
+        for access in values_of("Access") {
+            for cors in ["", origin] {
+                let context = format!("{auth} {access} {cors}");
+                let parameters = [("Auth", auth), ("Access", access), ("CorsOrigin", cors)];
+                let resources = template().resources(&with_github(&parameters));
+                for name in ["Grants", "AuthorizationKey"] {
+                    let exists = resources.contains_key(name);
+                    assert_eq!(exists, is_signed_in, "{context}: {name}");
+                }
+                let toolbox = &resources["Toolbox"]["Properties"];
+                let variables = &toolbox["Environment"]["Variables"];
+                let table = is_signed_in.then(|| serde_json::json!({"Ref": "Grants"}));
+                assert_eq!(variables.get("TOOLS_OAUTH_TABLE"), table.as_ref());
+                assert_eq!(variables.get("TOOLS_GOOGLE_CLIENT_ID"), None);
+                let role = resources["ToolboxRole"].to_string();
+                for readable in ["TOOLS_SIGN_IN_CLIENT_SECRET", r#"["Grants","Arn"]"#] {
+                    let is_allowed = role.contains(readable);
+                    assert_eq!(is_allowed, is_signed_in, "{context}: {readable}");
+                }
+                assert!(!role.contains("TOOLS_GOOGLE_CLIENT_SECRET"), "{context}");
+
+                // The API itself responds to preflight requests, and behind a URL, the toolbox.
+                let (entry, settings) = match access {
+                    "http-api" => ("ToolboxApi", "CorsConfiguration"),
+                    _ => ("ToolboxUrl", "Cors"),
+                };
+                let allowed = match (access, is_signed_in, cors) {
+                    ("http-api", true, _) => serde_json::json!(["*"]),
+                    (_, _, "") => Value::Null,
+                    _ => serde_json::json!([origin]),
+                };
+                let origins = &resources[entry]["Properties"][settings]["AllowOrigins"];
+                assert_eq!(*origins, allowed, "{context}");
+            }
         }
     }
 }
@@ -538,6 +646,56 @@ async fn consent_routes(server: &str) -> Vec<Route> {
     ]
 }
 
+/// Returns the routes of people who sign in, and of their clients.
+async fn sign_in_routes(server: &str) -> Vec<Route> {
+    let metadata = "/.well-known/oauth-authorization-server";
+    let response = reqwest::get(format!("{server}{metadata}")).await.unwrap();
+    let issuer: Value = response.json().await.unwrap();
+    let endpoint = |name: &str| issuer[name].as_str().unwrap().to_owned();
+    let authorize = endpoint("authorization_endpoint");
+    let register = endpoint("registration_endpoint");
+
+    let redirect_uri = "https://client.example/callback";
+    let body = serde_json::json!({"redirect_uris": [redirect_uri]}).to_string();
+    let registered = reqwest::Client::new().post(&register).body(body).send();
+    let registered: Value = registered.await.unwrap().json().await.unwrap();
+    let parameters = [
+        ("response_type", "code"),
+        ("client_id", registered["client_id"].as_str().unwrap()),
+        ("redirect_uri", redirect_uri),
+        (
+            "code_challenge",
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        ),
+        ("code_challenge_method", "S256"),
+    ];
+    let page = reqwest::Url::parse_with_params(&authorize, parameters).unwrap();
+    let consent = Browser::of("alice").get(page.as_str()).await;
+    let form = form_in(&consent.body).unwrap_or_else(|| panic!("{consent:?}"));
+    let (cookie, _) = consent.headers["set-cookie"].split_once(';').unwrap();
+    let browser = reqwest::Client::builder().redirect(Policy::none()).build();
+    let sent = browser.unwrap().post(page).header("cookie", cookie);
+    let sent = sent.form(&[("form", form), ("answer", "continue")]).send();
+    let sent = sent.await.unwrap();
+    let provider = sent.headers()["location"].to_str().unwrap();
+    let provider: reqwest::Url = provider.parse().unwrap();
+    let mut query = provider.query_pairs();
+    let (_, callback) = query.find(|(name, _)| name == "redirect_uri").unwrap();
+
+    let mut routes = vec![
+        route("GET", &authorize),
+        route("POST", &authorize),
+        route("GET", &callback),
+        route("POST", &register),
+        route("GET", &endpoint("jwks_uri")),
+    ];
+    let forms = ["token_endpoint", "revocation_endpoint"];
+    routes.extend(forms.map(|name| route("POST", &endpoint(name))));
+    let openid = "/.well-known/openid-configuration";
+    routes.extend([metadata, openid].map(|path| ("GET".into(), path.into())));
+    routes
+}
+
 /// Returns true if a request needs no AWS credentials, with these resources; `None` if it gets a
 /// 404. API Gateway selects the most specific route.
 fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<bool> {
@@ -565,9 +723,13 @@ fn is_open(resources: &BTreeMap<&str, Value>, (method, path): &Route) -> Option<
 #[ignore = "needs aws-sam-translator; run tests/all"]
 async fn clients_and_browsers_reach_the_routes_that_they_need() {
     let (_running, server) = Running::serving(toolbox().envs([
-        ("TOOLS_AUTH", "api-key,oidc"),
+        ("TOOLS_AUTH", "api-key,oidc,sign-in"),
         ("TOOLS_API_KEY", KEY),
         ("TOOLS_OIDC_ISSUERS", "http://127.0.0.1:9"),
+        ("TOOLS_SIGN_IN_PROVIDER", "github"),
+        ("TOOLS_SIGN_IN_CLIENT_ID", "toolbox"),
+        ("TOOLS_SIGN_IN_CLIENT_SECRET", "toolbox-secret"),
+        ("TOOLS_SIGN_IN_ALLOW", "organization:acme"),
         ("TOOLS_GOOGLE_CLIENT_ID", "toolbox"),
         ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),
         ("TOOLS_OAUTH_KEY", KEY),
@@ -578,17 +740,18 @@ async fn clients_and_browsers_reach_the_routes_that_they_need() {
     routes.extend(["/", "/explorer.json"].map(|path| ("GET".into(), path.into())));
     let consent = consent_routes(&server).await;
     routes.extend_from_slice(&consent);
+    let sign_in = sign_in_routes(&server).await;
     let (mut wrong, mut count) = (Vec::new(), 0);
     for auth in values_of("Auth") {
         for access in values_of("Access") {
             for client_id in ["", "1234.apps.googleusercontent.com"] {
-                let parameters = [
+                let parameters = with_github(&[
                     ("Auth", auth),
                     ("Access", access),
                     ("GoogleClientId", client_id),
                     ("OidcIssuers", "https://id.example"),
                     ("Explorer", "yes"),
-                ];
+                ]);
                 if !template().accepts(&parameters) {
                     continue;
                 }
@@ -603,6 +766,19 @@ async fn clients_and_browsers_reach_the_routes_that_they_need() {
                     let expected = Some(auth != "iam" || is_consent);
                     if is_open(&resources, route) != expected {
                         wrong.push(format!("{auth} {access} {route:?} is not {expected:?}"));
+                    }
+                }
+                if !auth.contains("sign-in") {
+                    continue;
+                }
+                for (method, path) in &sign_in {
+                    // An API responds to preflight requests, for which it has no route.
+                    let preflight = (access == "function-url").then_some(true);
+                    for (method, expected) in [(&**method, Some(true)), ("OPTIONS", preflight)] {
+                        let route = (method.to_owned(), path.clone());
+                        if is_open(&resources, &route) != expected {
+                            wrong.push(format!("{auth} {access} {route:?} is not {expected:?}"));
+                        }
                     }
                 }
             }
@@ -724,6 +900,44 @@ async fn the_toolbox_publishes_the_issuer_of_the_template() {
     assert_eq!(metadata["scopes_supported"], scopes);
     let call = reqwest::Client::new().post(format!("{url}/tools/call"));
     assert_eq!(call.send().await.unwrap().status(), 401);
+}
+
+/// With the template's variables, the toolbox is the issuer. No provider and no AWS service can be
+/// reached.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+async fn the_toolbox_is_an_issuer_with_the_variables_of_the_template() {
+    let variables = environment(&[
+        ("TOOLS_AUTH", "api-key,sign-in"),
+        ("TOOLS_SIGN_IN_PROVIDER", "cognito"),
+        ("TOOLS_SIGN_IN_CLIENT_ID", "toolbox"),
+        ("TOOLS_SIGN_IN_ISSUER", "http://127.0.0.1:9/pool"),
+        (
+            "TOOLS_SIGN_IN_ALLOW",
+            "group:Tools Team,domain:acme.example",
+        ),
+        (
+            "TOOLS_SIGN_IN_CLIENTS",
+            "claude.ai,http://localhost/callback",
+        ),
+        ("TOOLS_SIGN_IN_SCOPES", "tools.call,mail.read"),
+        ("TOOLS_SIGN_IN_USER_CLAIM", "cognito:username"),
+        ("TOOLS_IDEMPOTENCY", "none"),
+        ("TOOLS_SECRETS", "none"),
+    ]);
+    let (_running, url) = Running::serving(toolbox().envs(variables));
+    let get = async |path: &str| -> Value {
+        let sent = reqwest::get(format!("{url}/.well-known/{path}")).await;
+        sent.unwrap().json().await.unwrap()
+    };
+    let metadata = get("oauth-authorization-server").await;
+    assert_eq!(metadata["issuer"], url);
+    assert_eq!(metadata["token_endpoint"], format!("{url}/token"));
+    let scopes = serde_json::json!(["mail.read", "tools.call"]);
+    assert_eq!(metadata["scopes_supported"], scopes);
+    let resource = get("oauth-protected-resource/mcp").await;
+    let servers = serde_json::json!([url]);
+    assert_eq!(resource["authorization_servers"], servers);
 }
 
 pub(crate) fn stdout_of(command: &mut Command) -> String {

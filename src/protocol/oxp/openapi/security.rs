@@ -83,7 +83,9 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     if auth.has_jwt() {
         bearers.insert("a signed JWT");
     }
-    let issuers = auth.issuer_urls().zip(1..);
+    // A URL without a host is this server's.
+    let own = auth.sign_in().map(|_| "");
+    let issuers = own.into_iter().chain(auth.issuer_urls()).zip(1..);
     schemes.extend(issuers.map(|(url, number)| issuer_scheme(url, number)));
     if auth.accepts_gateway {
         let key = json!({

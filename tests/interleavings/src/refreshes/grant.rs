@@ -60,7 +60,7 @@ pub(super) async fn consent(function: &LambdaFunction) {
 }
 
 /// Sends a request as an event of an HTTP API.
-async fn send(
+pub(crate) async fn send(
     function: &LambdaFunction,
     method: &str,
     url: &str,

@@ -1,0 +1,323 @@
+//! Sign-in for clients that are not registered anywhere: this server issues the access tokens, and
+//! an identity provider says who the user is.
+//!
+//! The server is an authorization server for its own resource (OAuth 2.1; RFC 8414), and a client of
+//! the provider. No token of the provider is passed on. All state is in the store of users' grants,
+//! or sealed in what clients and browsers hand back, so every request may reach another instance.
+
+mod addresses;
+mod approvals;
+mod authorize;
+mod callback;
+mod client;
+mod documents;
+mod identity;
+mod own_keys;
+mod parameters;
+mod redirect_uri;
+mod request;
+mod rules;
+mod server;
+mod session;
+mod token;
+
+use std::{sync::Arc, time::Duration};
+
+pub(crate) use authorize::{BrowserAnswer, SignInConsent, SignInPage};
+pub(crate) use callback::is_sign_in_state;
+pub(crate) use client::ClientError;
+#[doc(hidden)]
+pub use documents::DocumentNetwork;
+use identity::{IdTokens, IdentityClaims, IdentitySource};
+pub(crate) use own_keys::JWKS_PATH;
+use own_keys::OwnKeys;
+pub(crate) use parameters::Parameters;
+use rules::{ListedClients, SignInRule};
+pub(crate) use server::AuthorizationServer;
+pub(crate) use token::EndpointError;
+
+use super::{
+    AuthError, CredentialRequest,
+    oidc::{ClaimRules, KeyCache, UnverifiedToken, accepted},
+};
+use crate::{Caller, oauth::Provider, secrets::SecretCache};
+
+/// Sign-in at an identity provider that does not register clients: this server issues the access
+/// tokens itself, to every client that follows MCP, after the user has signed in at the provider.
+///
+/// The user is the call's user, as with [`Oidc`](crate::Oidc). The page
+/// [`sign_in`](crate::sign_in) shows what to set up. The store and the keys are those of
+/// [`OAuth`](crate::OAuth), which exists without providers of its own, too.
+///
+/// ```
+/// use lambda_tools::{OAuth, Server, SignIn, Toolkit};
+///
+/// let github = SignIn::github("Iv1.8a61f9b3a7aba766", "GITHUB_SECRET").allow("organization:acme");
+/// let server = Server::new(Toolkit::new([])?).auth(github).oauth(OAuth::with([]));
+/// # Ok::<(), lambda_tools::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SignIn {
+    provider: Arc<Provider>,
+    source: IdentitySource,
+    rules: Vec<String>,
+    clients: ListedClients,
+    claims: IdentityClaims,
+    /// The ids of the secrets that the keys are derived from.
+    key_ids: Vec<String>,
+    own_keys: Arc<OwnKeys>,
+    network: DocumentNetwork,
+}
+
+impl SignIn {
+    /// Uses any `OpenID` Connect provider. Tools can require its tokens by the id `openid`.
+    #[must_use]
+    pub fn openid(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let issuer = issuer.into();
+        let url = reqwest::Url::parse(&issuer).ok();
+        let host = url.as_ref().and_then(reqwest::Url::host_str);
+        let host = host.unwrap_or_default().to_owned();
+        let sign_in = Self::at("openid", issuer, client_id, client_secret_id);
+        sign_in.provider(|it| it.title(host).scope("offline_access"))
+    }
+
+    /// Uses a user pool of Cognito, whose issuer is
+    /// `https://cognito-idp.REGION.amazonaws.com/POOL_ID`. Tools can require its tokens by the id
+    /// `cognito`.
+    #[must_use]
+    pub fn cognito(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let sign_in = Self::at("cognito", issuer.into(), client_id, client_secret_id);
+        sign_in.provider(|it| it.title("Cognito").parameter("prompt", ""))
+    }
+
+    /// Uses a tenant of Entra ID, whose issuer is
+    /// `https://login.microsoftonline.com/TENANT/v2.0`. Tools can require its tokens by the id
+    /// `entra`.
+    #[must_use]
+    pub fn entra(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let sign_in = Self::at("entra", issuer.into(), client_id, client_secret_id);
+        sign_in.provider(|it| {
+            it.title("Microsoft")
+                .secret_in_body()
+                .parameter("prompt", "select_account")
+                .scope("offline_access")
+        })
+    }
+
+    /// Uses Google accounts. Tools can require their tokens by the id `google`.
+    #[must_use]
+    pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
+        let client_id = client_id.into();
+        let google = Provider::google(client_id.clone(), client_secret_id);
+        Self::of(google, GOOGLE.to_owned(), client_id, true)
+    }
+
+    /// Uses another issuer in place of Google.
+    pub(crate) fn google_at(issuer: String, client_id: String, client_secret_id: &str) -> Self {
+        let google = Provider::google(client_id.clone(), client_secret_id).issuer(&*issuer);
+        Self::of(google, issuer, client_id, true)
+    }
+
+    /// Uses GitHub accounts. Tools can require their tokens by the id `github`.
+    #[must_use]
+    pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
+        let github = Provider::github(client_id, client_secret_id).scope("read:user");
+        let mut sign_in = Self::with(github, IdentitySource::GitHub(GITHUB_API.to_owned()));
+        "id".clone_into(&mut sign_in.claims.user);
+        sign_in
+    }
+
+    /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`.
+    #[must_use]
+    pub fn github_enterprise(
+        url: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let (url, mut sign_in) = (url.into(), Self::github(client_id, client_secret_id));
+        let url = url.trim_end_matches('/');
+        sign_in.source = IdentitySource::GitHub(format!("{url}/api/v3"));
+        let (authorize, token) = ("login/oauth/authorize", "login/oauth/access_token");
+        let urls = (format!("{url}/{authorize}"), format!("{url}/{token}"));
+        sign_in.provider(|it| it.endpoints(urls.0, urls.1))
+    }
+
+    fn at(
+        id: &str,
+        issuer: String,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let client_id = client_id.into();
+        let provider = Provider::openid(id, client_id.clone(), client_secret_id, issuer.clone());
+        Self::of(provider, issuer, client_id, false)
+    }
+
+    /// Uses the ID tokens of an issuer.
+    fn of(provider: Provider, issuer: String, client_id: String, has_hosted_domain: bool) -> Self {
+        let provider = ["openid", "profile", "email"]
+            .into_iter()
+            .fold(provider, Provider::scope);
+        let tokens = IdTokens {
+            keys: Arc::new(KeyCache::new(issuer.into())),
+            client_id,
+            has_hosted_domain,
+        };
+        Self::with(provider, IdentitySource::IdToken(Arc::new(tokens)))
+    }
+
+    fn with(provider: Provider, source: IdentitySource) -> Self {
+        super::jwt::install_cryptography();
+        let claims = ClaimRules::default();
+        Self {
+            provider: Arc::new(provider),
+            source,
+            rules: Vec::new(),
+            clients: ListedClients::default(),
+            claims: IdentityClaims {
+                user: claims.user_claim,
+                groups: claims.group_claims,
+            },
+            key_ids: Vec::new(),
+            own_keys: Arc::default(),
+            network: DocumentNetwork::default(),
+        }
+    }
+
+    /// Lets these people sign in: `organization:NAME` (GitHub), `domain:DOMAIN` (the company at
+    /// Google, or the domain of an email address that the provider has verified),
+    /// `address:ADDRESS`, `group:NAME`, `user:ID` as tools get it, or `anyone`. One rule that applies
+    /// is enough. The server does not start without one.
+    #[must_use]
+    pub fn allow(mut self, rule: impl Into<String>) -> Self {
+        let rule = rule.into();
+        if rule.trim_start().starts_with("organization:") {
+            self = self.provider(|it| it.scope("read:org"));
+        }
+        self.rules.push(rule);
+        self
+    }
+
+    /// Accepts only listed clients: those with this host, such as `claude.ai`, in the URL of their
+    /// metadata document or in their redirect URI, or with this redirect URI, whose port does not
+    /// count on the user's own machine. By default every client may ask users to sign in.
+    #[must_use]
+    pub fn client(mut self, host_or_redirect_uri: impl Into<String>) -> Self {
+        self.clients.0.push(host_or_redirect_uri.into());
+        self
+    }
+
+    /// Uses this claim of the ID token, or this field of GitHub's user, as the user. By default it is
+    /// `sub`, and GitHub's `id`. Its value must never pass to another person, as email addresses and
+    /// GitHub's `login` may.
+    #[must_use]
+    pub fn user_claim(mut self, name: impl Into<String>) -> Self {
+        self.claims.user = name.into();
+        self
+    }
+
+    /// Uses this claim of the ID token as the user's groups, in place of `groups` and
+    /// `cognito:groups`.
+    #[must_use]
+    pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
+        self.claims.groups = vec![name.into()];
+        self
+    }
+
+    /// Changes the provider, for example to request further scopes.
+    #[must_use]
+    pub fn provider(mut self, change: impl FnOnce(Provider) -> Provider) -> Self {
+        self.provider = Arc::new(change(Arc::unwrap_or_clone(self.provider)));
+        self
+    }
+
+    /// Sets the network that metadata documents are fetched over.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn documents_from(mut self, network: DocumentNetwork) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Returns the provider, which tools may require tokens of, too.
+    pub(crate) fn provider_settings(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    pub(crate) fn provider_id(&self) -> &str {
+        self.provider.id()
+    }
+
+    pub(crate) fn set_key_ids(&mut self, ids: &[String]) {
+        self.key_ids = ids.to_vec();
+    }
+
+    fn parsed_rules(&self) -> Result<Vec<SignInRule>, String> {
+        self.rules.iter().map(|it| SignInRule::parse(it)).collect()
+    }
+
+    /// Returns the error in the settings, if any.
+    pub(crate) fn config_error(&self) -> Option<String> {
+        let rules = match self.parsed_rules() {
+            Ok(rules) => rules,
+            Err(error) => return Some(error),
+        };
+        if rules.is_empty() {
+            let text = "say who may sign in: organization:acme at GitHub, domain:acme.example, \
+                group:staff, or anyone who has an account at the provider: anyone";
+            return Some(text.to_owned());
+        }
+        // GitHub has no other groups, and Entra ID does not verify addresses.
+        let can_say = |rule: &&String| match (self.provider.id(), rule.split(':').next()) {
+            (_, Some("anyone" | "user")) => true,
+            (id, Some("organization")) => id == "github",
+            (id, kind) => id != "github" && (id != "entra" || kind == Some("group")),
+        };
+        if let Some(rule) = self.rules.iter().find(|rule| !can_say(rule)) {
+            let id = self.provider.id();
+            return Some(format!(
+                "the provider '{id}' cannot say to whom '{rule}' applies"
+            ));
+        }
+        let mistake = self.clients.mistake()?;
+        Some(format!(
+            "the client '{mistake}' is neither a host, such as claude.ai, nor a redirect URI"
+        ))
+    }
+
+    /// Checks a token that names this server as its issuer. `None` if it does not.
+    pub(super) async fn identify(
+        &self,
+        token: &[u8],
+        request: &CredentialRequest<'_>,
+        secrets: &Arc<SecretCache>,
+    ) -> Option<Result<Caller, AuthError>> {
+        let token = UnverifiedToken::parse(token).ok()?;
+        let issuer = request.server_url.filter(|url| token.is_from(url))?;
+        let set = (self.own_keys).set(issuer, &self.key_ids, secrets, request.left);
+        let Some(set) = set.await else {
+            return Some(Err(AuthError::Undecided(Duration::ZERO)));
+        };
+        let (rules, now) = (ClaimRules::default(), request.clock.now());
+        let accepted = accepted(&token, &set, &rules, now, request.server_url);
+        let caller = accepted.map(|token| Caller::AccessToken(Arc::new(token)));
+        Some(caller.map_err(AuthError::invalid))
+    }
+}
+
+/// Google's issuer.
+const GOOGLE: &str = "https://accounts.google.com";
+/// GitHub's API.
+const GITHUB_API: &str = "https://api.github.com";

@@ -1,0 +1,81 @@
+//! The clients that users have agreed to in this browser, in a sealed cookie: a user agrees once.
+//!
+//! Only for redirect URIs over TLS: any program on the user's machine could pretend to be another one
+//! there (RFC 8252, 8.6). An agreement is one user's; if another one then signs in, it does not count.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use super::request::AuthorizationRequest;
+use crate::{
+    hash,
+    oauth::{EncryptionKeys, cookie, cookie_value},
+};
+
+/// What the cookie is sealed for.
+const APPROVALS: &str = "approvals";
+/// The number of agreements in one browser; the oldest one goes.
+const MOST: usize = 12;
+const LIFE: Duration = Duration::from_hours(90 * 24);
+
+#[derive(Default, Deserialize, Serialize)]
+pub(super) struct Approvals(Vec<(String, String)>);
+
+impl Approvals {
+    /// Reads the agreements in a browser's cookie.
+    pub(super) fn read(keys: &EncryptionKeys, headers: &HeaderMap, is_https: bool) -> Self {
+        let sealed = cookie_value(headers, name(is_https));
+        let text = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
+        let read = text.and_then(|text| serde_json::from_slice(&text).ok());
+        read.unwrap_or_default()
+    }
+
+    /// Returns the user who has agreed to a request like this one.
+    pub(super) fn user_for(&self, request: &AuthorizationRequest) -> Option<&str> {
+        let client = client_in(request)?;
+        let mut all = self.0.iter();
+        let (_, user) = all.find(|(approved, _)| *approved == client)?;
+        Some(user)
+    }
+
+    /// Replaces the agreement to a request like this one, and returns the cookie with all of them.
+    /// `None` if agreements to it are not kept.
+    pub(super) fn with(
+        mut self,
+        request: &AuthorizationRequest,
+        user: Option<String>,
+        keys: &EncryptionKeys,
+        is_https: bool,
+    ) -> Option<String> {
+        let client = client_in(request)?;
+        self.0.retain(|(approved, _)| *approved != client);
+        self.0.extend(user.map(|user| (client, user)));
+        let excess = self.0.len().saturating_sub(MOST);
+        self.0.drain(..excess);
+        let text = serde_json::to_vec(&self).expect("texts");
+        let sealed = keys.seal_text(APPROVALS, &text);
+        Some(cookie(name(is_https), &sealed, LIFE, is_https))
+    }
+}
+
+/// Returns the name of a user in agreements.
+pub(super) fn user_of(subject: &str) -> String {
+    hash::of_texts(["user", subject])
+}
+
+fn client_in(request: &AuthorizationRequest) -> Option<String> {
+    let (client, uri) = (&request.client.id, &request.redirect_uri);
+    let scopes = request.scopes.iter();
+    let texts = [client, uri, &request.resource].into_iter().chain(scopes);
+    uri.starts_with("https://").then(|| hash::of_texts(texts))
+}
+
+fn name(is_https: bool) -> &'static str {
+    if is_https {
+        "__Host-approvals"
+    } else {
+        "approvals"
+    }
+}

@@ -1,0 +1,287 @@
+//! The metadata documents of clients, fetched from the URLs that are their ids.
+//!
+//! Anyone can send a URL. So a document comes from a name whose addresses are all global, over TLS,
+//! at its usual port, without a redirect, within 5 seconds and 5 KiB. The addresses that were checked
+//! are those of the connection: a name that resolves differently the second time gains nothing.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use reqwest::{
+    Client, ClientBuilder, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
+use serde::Deserialize;
+use tokio::{
+    sync::{OnceCell, Semaphore},
+    time::timeout,
+};
+
+use super::addresses::only_global;
+use crate::{
+    clock::Clock,
+    http_client::{body_up_to, max_age},
+};
+
+const LIMIT: Duration = Duration::from_secs(5);
+/// The maximum size of a document, in bytes.
+const LARGEST: usize = 5 * 1024;
+/// The number of documents that are fetched at once.
+const MOST_AT_ONCE: usize = 8;
+/// The number of documents that are kept.
+const MOST_KEPT: usize = 200;
+const SHORTEST_AGE: Duration = Duration::from_mins(5);
+const LONGEST_AGE: Duration = Duration::from_hours(24);
+/// What is said of a host that cannot be reached, or is overloaded.
+const AWAY: bool = true;
+/// For how long a document is used while its host cannot be reached.
+const LONGEST_USE: Duration = Duration::from_hours(7 * 24);
+
+/// The metadata of a client, in its document or in its registration: RFC 7591, section 2.
+#[derive(Deserialize)]
+pub(super) struct ClientMetadata {
+    pub(super) client_id: Option<String>,
+    #[serde(default)]
+    pub(super) client_name: String,
+    pub(super) redirect_uris: Vec<String>,
+    pub(super) token_endpoint_auth_method: Option<String>,
+}
+
+/// The documents, and how they are fetched.
+pub(super) struct Documents {
+    clock: Clock,
+    network: DocumentNetwork,
+    client: OnceCell<Client>,
+    kept: Mutex<HashMap<String, KeptDocument>>,
+    fetches: Semaphore,
+}
+
+#[derive(Clone)]
+struct KeptDocument {
+    metadata: Arc<ClientMetadata>,
+    fetched_at: Instant,
+    due: Instant,
+}
+
+type Addresses = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
+
+/// What finds the addresses of hosts, and the ones that may be used although they are not global.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct DocumentNetwork {
+    /// Finds the addresses of a name.
+    pub look_up: Arc<dyn Fn(String) -> Addresses + Send + Sync>,
+    /// The addresses that may be used although they are not global.
+    pub exempt: Vec<SocketAddr>,
+    /// Changes the HTTP client.
+    pub change: fn(ClientBuilder) -> ClientBuilder,
+}
+
+impl Default for DocumentNetwork {
+    fn default() -> Self {
+        let look_up = async |name: String| {
+            let found = tokio::net::lookup_host((name, 0)).await;
+            found.map(Iterator::collect).unwrap_or_default()
+        };
+        Self {
+            look_up: Arc::new(move |name| Box::pin(look_up(name))),
+            exempt: Vec::new(),
+            change: |builder| builder,
+        }
+    }
+}
+
+impl Resolve for DocumentNetwork {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (found, exempt) = (
+            (self.look_up)(name.as_str().to_owned()),
+            self.exempt.clone(),
+        );
+        Box::pin(async move {
+            let (exempt, others): (Vec<_>, Vec<_>) =
+                found.await.into_iter().partition(|it| exempt.contains(it));
+            let addresses = if exempt.is_empty() {
+                only_global(others).ok_or("the host is not on the internet")?
+            } else {
+                exempt
+            };
+            Ok::<Addrs, _>(Box::new(addresses.into_iter()))
+        })
+    }
+}
+
+impl fmt::Debug for DocumentNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DocumentNetwork")
+    }
+}
+
+/// Returns true for a URL that may be a client's id: with a path and a name as its host, and spelled
+/// as parsers spell it.
+pub(super) fn is_document_url(text: &str, url: &Url) -> bool {
+    let is_bare = url.fragment().is_none() && url.username().is_empty() && url.password().is_none();
+    // Parsers turn addresses in all their spellings into one, which is not a name.
+    let has_name = url
+        .domain()
+        .is_some_and(|it| it.contains('.') && !it.ends_with('.'));
+    let is_https = url.scheme() == "https" && url.port().is_none();
+    is_bare && has_name && is_https && url.path() != "/" && url.as_str() == text
+}
+
+/// Reads a document, which must be about the client at this URL.
+fn checked(body: &[u8], url: &Url) -> Result<ClientMetadata, &'static str> {
+    let metadata: ClientMetadata =
+        serde_json::from_slice(body).map_err(|_| "its document is not a client's metadata")?;
+    if metadata.client_id.as_deref() != Some(url.as_str()) {
+        return Err("the client_id in its document is another one");
+    }
+    if metadata.client_name.is_empty() || metadata.redirect_uris.is_empty() {
+        return Err("its document has no client_name or no redirect_uris");
+    }
+    let method = metadata.token_endpoint_auth_method.as_deref();
+    if method.is_some_and(|it| it != "none") {
+        return Err("its document requires a token_endpoint_auth_method other than none");
+    }
+    Ok(metadata)
+}
+
+impl Documents {
+    pub(super) fn new(clock: Clock, network: DocumentNetwork) -> Self {
+        Self {
+            clock,
+            network,
+            client: OnceCell::new(),
+            kept: Mutex::default(),
+            fetches: Semaphore::new(MOST_AT_ONCE),
+        }
+    }
+
+    /// Returns the document at a URL, which is the client's id.
+    pub(super) async fn get(&self, url: &Url) -> Result<Arc<ClientMetadata>, &'static str> {
+        let (id, now) = (url.as_str(), self.clock.instant());
+        let old = self.lock().get(id).cloned();
+        if let Some(kept) = old.as_ref().filter(|it| now < it.due) {
+            return Ok(Arc::clone(&kept.metadata));
+        }
+        let fetched = timeout(LIMIT, self.fetch(url)).await;
+        match fetched.unwrap_or(Err((AWAY, "its document was not sent in time"))) {
+            Ok((metadata, age)) => Ok(self.keep(id, metadata, age)),
+            Err((is_away, reason)) => {
+                let is_usable = |it: &KeptDocument| is_away && now < it.fetched_at + LONGEST_USE;
+                let usable = old.filter(is_usable);
+                let is_known = usable.is_some();
+                tracing::warn!(
+                    client = id,
+                    reason,
+                    is_known,
+                    "the metadata document of a client cannot be fetched"
+                );
+                usable.map(|it| it.metadata).ok_or(reason)
+            }
+        }
+    }
+
+    /// Fetches a document. An error says whether its host is away, and why there is none.
+    async fn fetch(&self, url: &Url) -> Result<(ClientMetadata, Duration), (bool, &'static str)> {
+        let _permit = self.fetches.acquire().await;
+        let client = self.client.get_or_try_init(async || self.client()).await;
+        let response = client
+            .map_err(|why| (AWAY, why))?
+            .get(url.clone())
+            .send()
+            .await;
+        let response =
+            response.map_err(|_| (AWAY, "its host does not answer, or is not on the internet"))?;
+        if response.status() != 200 {
+            let is_away = response.status().is_server_error();
+            return Err((is_away, "its document is not at its URL"));
+        }
+        let age = max_age(response.headers()).unwrap_or_default();
+        let body = body_up_to(LARGEST, response).await;
+        let body = body.map_err(|_| (!AWAY, "its document is larger than 5 KiB, or incomplete"))?;
+        let metadata = checked(&body, url).map_err(|why| (!AWAY, why))?;
+        Ok((metadata, age.clamp(SHORTEST_AGE, LONGEST_AGE)))
+    }
+
+    fn client(&self) -> Result<Client, &'static str> {
+        let builder = Client::builder()
+            .https_only(true)
+            .redirect(Policy::none())
+            // A proxy would resolve the name itself.
+            .no_proxy()
+            .timeout(LIMIT)
+            // A kept connection would outlive the check of its address.
+            .pool_max_idle_per_host(0)
+            .user_agent("lambda_tools")
+            .dns_resolver(Arc::new(self.network.clone()));
+        let client = (self.network.change)(builder).build();
+        client.map_err(|_| "TLS is not available on this machine")
+    }
+
+    fn keep(&self, id: &str, metadata: ClientMetadata, age: Duration) -> Arc<ClientMetadata> {
+        let (metadata, fetched_at) = (Arc::new(metadata), self.clock.instant());
+        let document = KeptDocument {
+            metadata: Arc::clone(&metadata),
+            fetched_at,
+            due: fetched_at + age,
+        };
+        let mut kept = self.lock();
+        if kept.len() >= MOST_KEPT {
+            // Whoever fills it up makes others fetch again.
+            kept.clear();
+        }
+        kept.insert(id.to_owned(), document);
+        metadata
+    }
+
+    /// Locks the documents. A poisoned lock is harmless: each change is one insertion or removal.
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, KeptDocument>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_url_of_a_name_with_a_path_is_an_id() {
+        let is_valid = |text: &str| Url::parse(text).is_ok_and(|url| is_document_url(text, &url));
+        for text in [
+            "https://claude.ai/oauth/claude-code-client-metadata",
+            "https://client.example/c.json?v=1",
+        ] {
+            assert!(is_valid(text), "{text}");
+        }
+        for text in [
+            "http://client.example/c.json",
+            "https://client.example/",
+            "https://client.example",
+            "https://client.example:8443/c.json",
+            "https://client.example:443/c.json",
+            "https://user@client.example/c.json",
+            "https://client.example/c.json#a",
+            "https://client.example/a/../c.json",
+            "https://CLIENT.example/c.json",
+            "https://client.example./c.json",
+            "https://localhost/c.json",
+            "https://127.0.0.1/c.json",
+            "https://2130706433/c.json",
+            "https://0x7f.1/c.json",
+            "https://0177.0.0.1/c.json",
+            "https://169.254.169.254/c.json",
+            "https://[::1]/c.json",
+            "https://[::ffff:169.254.169.254]/c.json",
+            "https://1.1.1.1/c.json",
+        ] {
+            assert!(!is_valid(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Authorization requests: RFC 6749, 4.1.1; RFC 7636, 4.3; RFC 8707, section 2.
+
+use std::collections::BTreeSet;
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use super::{client::Client, parameters::Parameters};
+
+/// The length of a code challenge: SHA-256 in base64url.
+const CHALLENGE_LENGTH: usize = 43;
+/// The path of MCP below the server's URL.
+const MCP: &str = "/mcp";
+
+/// An authorization request of a known client with one of its redirect URIs.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct AuthorizationRequest {
+    pub(super) client: Client,
+    pub(super) redirect_uri: String,
+    pub(super) state: Option<String>,
+    pub(super) challenge: String,
+    /// The resource that tokens are for.
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// The error in a request: its code (RFC 6749, 4.1.2.1; RFC 8707, section 2) and a description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RequestError {
+    pub(super) code: &'static str,
+    pub(super) description: &'static str,
+}
+
+impl RequestError {
+    pub(super) fn new(code: &'static str, description: &'static str) -> Self {
+        Self { code, description }
+    }
+}
+
+/// The scopes of a server.
+pub(super) struct ServerScopes {
+    /// Those that every call requires.
+    pub(super) required: Vec<String>,
+    /// Those that any call requires.
+    pub(super) known: BTreeSet<String>,
+}
+
+impl ServerScopes {
+    /// Returns the scopes of a token: those that every call requires, and of the requested ones those
+    /// that mean something here (RFC 6749, 3.3).
+    fn granted(&self, requested: Option<&str>) -> Vec<String> {
+        let requested = requested.unwrap_or_default().split(' ');
+        let known = requested.filter(|scope| self.known.contains(*scope));
+        let all = self.required.iter().map(String::as_str).chain(known);
+        let all: BTreeSet<_> = all.collect();
+        all.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Returns true if a resource is this server: its URL, or that of MCP.
+pub(super) fn is_server(resource: &str, base: &str) -> bool {
+    let rest = resource
+        .trim_end_matches('/')
+        .strip_prefix(base.trim_end_matches('/'));
+    matches!(rest, Some("" | MCP))
+}
+
+impl AuthorizationRequest {
+    /// Checks the parameters of a request.
+    pub(super) fn check(
+        parameters: &Parameters,
+        client: Client,
+        redirect_uri: String,
+        base: &str,
+        scopes: &ServerScopes,
+    ) -> Result<Self, RequestError> {
+        let invalid = |text| RequestError::new("invalid_request", text);
+        match parameters.get("response_type") {
+            Some("code") => {}
+            None => return Err(invalid("response_type is missing")),
+            Some(_) => {
+                let code = "unsupported_response_type";
+                return Err(RequestError::new(code, "response_type must be code"));
+            }
+        }
+        if parameters
+            .get("response_mode")
+            .is_some_and(|mode| mode != "query")
+        {
+            return Err(invalid("response_mode must be query"));
+        }
+        if parameters.get("code_challenge_method") != Some("S256") {
+            return Err(invalid("code_challenge_method must be S256"));
+        }
+        let is_encoded = |it: &&str| {
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            it.len() == CHALLENGE_LENGTH && it.bytes().all(is_allowed)
+        };
+        let challenge = parameters.get("code_challenge").filter(is_encoded);
+        let challenge =
+            challenge.ok_or(invalid("code_challenge must be a SHA-256 in base64url"))?;
+        let resource = match parameters.get("resource") {
+            None => format!("{base}{MCP}"),
+            Some(resource) if is_server(resource, base) => resource.to_owned(),
+            Some(_) => {
+                let text = "resource is not the URL of this server";
+                return Err(RequestError::new("invalid_target", text));
+            }
+        };
+        Ok(Self {
+            client,
+            redirect_uri,
+            state: parameters.get("state").map(str::to_owned),
+            challenge: challenge.to_owned(),
+            resource,
+            scopes: scopes.granted(parameters.get("scope")),
+        })
+    }
+
+    /// Returns the URL that sends the browser back to the client with a code.
+    pub(super) fn success(&self, code: &str, issuer: &str) -> Option<String> {
+        response_url(
+            &self.redirect_uri,
+            &[("code", code)],
+            self.state.as_deref(),
+            issuer,
+        )
+    }
+
+    /// Returns the URL that sends the browser back to the client with an error.
+    pub(super) fn failure(&self, error: RequestError, issuer: &str) -> Option<String> {
+        error_url(&self.redirect_uri, error, self.state.as_deref(), issuer)
+    }
+}
+
+pub(super) fn error_url(
+    redirect_uri: &str,
+    error: RequestError,
+    state: Option<&str>,
+    issuer: &str,
+) -> Option<String> {
+    let error = [
+        ("error", error.code),
+        ("error_description", error.description),
+    ];
+    response_url(redirect_uri, &error, state, issuer)
+}
+
+/// Returns the URL of an authorization response, which names its issuer: RFC 9207, section 2.
+fn response_url(
+    redirect_uri: &str,
+    fields: &[(&str, &str)],
+    state: Option<&str>,
+    issuer: &str,
+) -> Option<String> {
+    let mut url = Url::parse(redirect_uri).ok()?;
+    let state = state.map(|state| ("state", state));
+    let all = fields.iter().copied().chain(state).chain([("iss", issuer)]);
+    url.query_pairs_mut().extend_pairs(all);
+    Some(url.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_the_required_scopes_and_the_requested_ones_that_exist() {
+        let list = |all: &[&str]| all.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let scopes = ServerScopes {
+            required: list(&["call"]),
+            known: list(&["call", "mail"]).into_iter().collect(),
+        };
+        assert_eq!(scopes.granted(None), ["call"]);
+        assert_eq!(
+            scopes.granted(Some("mail openid offline_access")),
+            ["call", "mail"]
+        );
+        assert_eq!(scopes.granted(Some("admin")), ["call"]);
+    }
+
+    #[test]
+    fn a_response_keeps_the_query_of_the_redirect_uri() {
+        let url = response_url(
+            "https://a.example/cb?x=1",
+            &[("code", "c")],
+            Some("s&t"),
+            "https://i",
+        );
+        let expected = "https://a.example/cb?x=1&code=c&state=s%26t&iss=https%3A%2F%2Fi";
+        assert_eq!(url.as_deref(), Some(expected));
+    }
+}

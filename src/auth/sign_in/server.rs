@@ -1,0 +1,153 @@
+//! The authorization server: what all of its endpoints share.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::{
+    SignIn, client,
+    documents::Documents,
+    identity::{Identity, IdentityError, IdentitySource, github_identity},
+    own_keys::{JWKS_PATH, jwks},
+    request::ServerScopes,
+    rules::{SignInRule, may_sign_in},
+    token::EndpointError,
+};
+use crate::{
+    AccessToken, Caller, Secret, StoreError,
+    clock::Clock,
+    oauth::{Broker, EncryptionKeys, Provider, grant_record_id},
+    text::LONGEST_ID,
+};
+
+/// The maximum size of a user's groups, in bytes: they are in every access token, and event sources
+/// limit headers to little more than 8 KiB.
+const LARGEST_GROUPS: usize = 4 * 1024;
+
+/// The settings of sign-in, with everything that is needed to apply them.
+pub(crate) struct AuthorizationServer {
+    pub(super) settings: SignIn,
+    pub(super) rules: Vec<SignInRule>,
+    pub(super) broker: Arc<Broker>,
+    pub(super) documents: Documents,
+    pub(super) scopes: ServerScopes,
+}
+
+impl AuthorizationServer {
+    /// `required` are the scopes of every call, `known` those of any.
+    pub(crate) fn new(
+        settings: SignIn,
+        broker: Arc<Broker>,
+        clock: Clock,
+        required: Vec<String>,
+        known: BTreeSet<String>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            rules: settings.parsed_rules().unwrap_or_default(),
+            documents: Documents::new(clock, settings.network.clone()),
+            scopes: ServerScopes { required, known },
+            settings,
+            broker,
+        })
+    }
+
+    pub(super) fn provider(&self) -> &Arc<Provider> {
+        &self.settings.provider
+    }
+
+    pub(super) async fn keys(&self) -> Result<EncryptionKeys, StoreError> {
+        self.broker.keys(None).await
+    }
+
+    /// Returns true if this is the id of the provider that users sign in at.
+    pub(crate) fn has_provider(&self, id: &str) -> bool {
+        self.provider().id() == id
+    }
+
+    /// Returns the metadata of this server as an issuer: RFC 8414, section 2; RFC 9207, section 3;
+    /// OAuth Client ID Metadata Document.
+    pub(crate) fn metadata(&self, issuer: &str) -> Value {
+        let mut metadata = json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/authorize"),
+            "token_endpoint": format!("{issuer}/token"),
+            "registration_endpoint": format!("{issuer}/register"),
+            "revocation_endpoint": format!("{issuer}/revoke"),
+            "jwks_uri": format!("{issuer}{JWKS_PATH}"),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true,
+            "client_id_metadata_document_supported": true,
+        });
+        if !self.scopes.known.is_empty() {
+            metadata["scopes_supported"] = json!(self.scopes.known);
+        }
+        metadata
+    }
+
+    /// Returns the public keys of access tokens.
+    pub(crate) async fn jwks(&self) -> Result<Value, StoreError> {
+        let keys = self.keys().await?;
+        let secrets: Vec<_> = keys.secrets().cloned().collect();
+        Ok(jwks(&secrets))
+    }
+
+    /// Registers a client.
+    pub(crate) async fn register(&self, body: &[u8]) -> Result<Value, EndpointError> {
+        let keys = self.keys().await?;
+        let (listed, now) = (&self.settings.clients, self.broker.clock.now());
+        let registered = client::register(body, &keys, listed, now);
+        registered.map_err(|(code, text)| EndpointError::rejected(code, text))
+    }
+
+    /// Returns the id of the record with a user's tokens at the provider: the same as for tools that
+    /// require them.
+    pub(super) fn grant_record(&self, issuer: &str, user: &str) -> String {
+        let caller = Caller::AccessToken(Arc::new(AccessToken::of(issuer.into())));
+        grant_record_id(&caller.namespace(), user, self.provider().id())
+    }
+
+    /// Identifies the person whom the provider has issued tokens for.
+    pub(super) async fn identify(
+        &self,
+        access: &Secret,
+        id_token: Option<&str>,
+        nonce: Option<&str>,
+    ) -> Result<Identity, IdentityError> {
+        let (claims, clock) = (&self.settings.claims, &self.broker.clock);
+        let person = match &self.settings.source {
+            IdentitySource::IdToken(tokens) => {
+                let missing = IdentityError::Rejected("the provider has sent no ID token");
+                let id_token = id_token.ok_or(missing)?;
+                tokens.identity(id_token, nonce, claims, clock).await?
+            }
+            IdentitySource::GitHub(api) => {
+                let organizations = self.rules.iter().filter_map(|rule| match rule {
+                    SignInRule::Group(name) => Some(&**name),
+                    _ => None,
+                });
+                let organizations: Vec<_> = organizations.collect();
+                github_identity(api, access, &claims.user, &organizations).await?
+            }
+        };
+        Ok(person)
+    }
+
+    /// Checks that a person may sign in, and fits into an access token.
+    pub(super) fn check_allowed(&self, person: Identity) -> Result<Identity, IdentityError> {
+        let size: usize = person.groups.iter().map(String::len).sum();
+        if size > LARGEST_GROUPS || person.user.len() > LONGEST_ID {
+            return Err(IdentityError::Rejected(
+                "the user's name or groups are too long",
+            ));
+        }
+        if may_sign_in(&self.rules, &person) {
+            return Ok(person);
+        }
+        Err(IdentityError::Rejected("no rule lets the user sign in"))
+    }
+}

@@ -1,0 +1,305 @@
+//! The routes of this server as an authorization server: its metadata and keys, the pages on which
+//! users sign in, and the endpoints for tokens, registrations and revocations.
+//!
+//! Clients in browsers may use all that needs no browser of the user: those responses depend on
+//! nothing that a browser would add.
+
+mod consent;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::Response,
+    routing::{get, post},
+};
+use bytes::Bytes;
+use http::{
+    Extensions, HeaderMap, HeaderValue, Method, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER,
+        SET_COOKIE,
+    },
+    request::Parts,
+};
+use http_body_util::{BodyExt, Limited};
+use serde_json::{Value, json};
+
+use super::{
+    Protocol,
+    admission::AppState,
+    codec::Declaration,
+    json_response::{insert, json_response, to_json},
+    problem,
+    resource_metadata::{prefixes_of, preflight},
+};
+use crate::{
+    ServerInfo, StoreError,
+    arrival::Invocation,
+    auth::sign_in::{
+        AuthorizationServer, BrowserAnswer, EndpointError, JWKS_PATH, Parameters, SignInPage,
+        is_sign_in_state,
+    },
+    oauth::CallbackQuery,
+};
+use consent::{consent_page, ending_page};
+
+/// The maximum size of a form or a registration, in bytes.
+const LARGEST: usize = 32 * 1024;
+/// The paths of the metadata: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
+const WELL_KNOWN: [&str; 2] = [
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+];
+
+#[derive(Clone)]
+struct Endpoints {
+    app: Arc<AppState>,
+    server: Arc<AuthorizationServer>,
+    info: Arc<ServerInfo>,
+    declarations: Arc<[&'static Declaration]>,
+}
+
+/// Returns the routes.
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(
+    app: &Arc<AppState>,
+    issuer: &Arc<AuthorizationServer>,
+    served: &[Protocol],
+    info: &ServerInfo,
+) -> Router<S> {
+    let endpoints = Endpoints {
+        app: Arc::clone(app),
+        server: Arc::clone(issuer),
+        info: Arc::new(info.clone()),
+        declarations: served.iter().map(|it| it.declaration()).collect(),
+    };
+    let router = WELL_KNOWN.into_iter().fold(Router::new(), |router, path| {
+        // RFC 8414, 3.1: the path of the issuer follows the well-known one.
+        let below = format!("{path}/{{*path}}");
+        let handler = get(metadata).options(preflight);
+        router.route(path, handler.clone()).route(&below, handler)
+    });
+    router
+        .route(JWKS_PATH, get(keys).options(preflight))
+        .route("/authorize", get(authorize).post(consent))
+        .route("/token", post(token).options(preflight))
+        .route("/register", post(register).options(preflight))
+        .route("/revoke", post(revoke).options(preflight))
+        .with_state(endpoints)
+}
+
+impl Endpoints {
+    fn base_url(&self, request: &Request) -> Option<String> {
+        base_url(&self.app, request.extensions())
+    }
+}
+
+/// Returns the server's URL, which is its name as an issuer.
+fn base_url(app: &AppState, request: &Extensions) -> Option<String> {
+    let invocation = request.get::<Arc<Invocation>>();
+    let event_base = invocation.and_then(|it| it.base_url.as_deref());
+    app.public_url.resolve(event_base)
+}
+
+/// Returns a response that pages of any origin may read.
+fn public(status: StatusCode, body: &Value, caching: &'static str) -> Response {
+    let mut response = json_response(status, to_json(body).into());
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+    response
+}
+
+async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
+    let path = request.uri().path();
+    let prefix = WELL_KNOWN
+        .into_iter()
+        .find_map(|known| path.strip_prefix(known));
+    let is_served = |prefix: &str| {
+        prefixes_of(&it.app.public_url)
+            .iter()
+            .any(|it| it == prefix)
+    };
+    match it.base_url(&request) {
+        Some(base) if prefix.is_some_and(is_served) => public(
+            StatusCode::OK,
+            &it.server.metadata(&base),
+            "public, max-age=300",
+        ),
+        _ => problem::not_found(&it.declarations),
+    }
+}
+
+async fn keys(State(it): State<Endpoints>) -> Response {
+    match it.server.jwks().await {
+        Ok(keys) => public(StatusCode::OK, &keys, "public, max-age=300"),
+        Err(error) => endpoint_error("keys", &error.into()),
+    }
+}
+
+async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
+    // Where the user has agreed before, a sign-in begins, which a HEAD request must not do.
+    if request.method() != Method::GET {
+        return problem::method_not_allowed();
+    }
+    let Some(base) = it.base_url(&request) else {
+        return problem::not_found(&it.declarations);
+    };
+    let (parts, _) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default();
+    let answer = it.server.authorize(query, &base, &parts.headers).await;
+    browser_response(answer, &it.info)
+}
+
+async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
+    let Some(base) = it.base_url(&request) else {
+        return problem::not_found(&it.declarations);
+    };
+    let (parts, body) = request.into_parts();
+    let form = form_in(body).await;
+    let answer = match form {
+        Some(form) => it.server.consent(&form, &base, &parts.headers).await,
+        None => Ok(BrowserAnswer::Page(SignInPage::Request(
+            "the form cannot be read",
+        ))),
+    };
+    browser_response(answer, &it.info)
+}
+
+/// Answers the provider's redirect. `None` if it belongs to no sign-in.
+pub(super) async fn callback(
+    app: &AppState,
+    info: &ServerInfo,
+    request: &Parts,
+) -> Option<Response> {
+    let server = app.authorization_server.as_ref()?;
+    let query = CallbackQuery::parse(request.uri.query()?)?;
+    let provider = request.uri.path().rsplit('/').nth(1)?;
+    let is_own = query.state.as_deref().is_some_and(is_sign_in_state);
+    if !is_own || !server.has_provider(provider) {
+        return None;
+    }
+    let answer = server
+        .callback(
+            query,
+            &base_url(app, &request.extensions)?,
+            &request.headers,
+        )
+        .await;
+    Some(browser_response(answer, info))
+}
+
+fn browser_response(answer: Result<BrowserAnswer, StoreError>, info: &ServerInfo) -> Response {
+    match answer {
+        Ok(BrowserAnswer::Consent { page, cookie }) => consent_page(&page, &cookie, info),
+        Ok(BrowserAnswer::Redirect { url, cookies }) => redirect(&url, &cookies, info),
+        Ok(BrowserAnswer::Page(page)) => {
+            tracing::warn!(?page, "a sign-in has ended on a page of this server");
+            ending_page(Some(page), info)
+        }
+        Err(error) => {
+            tracing::error!(%error, "a sign-in could not be processed");
+            ending_page(None, info)
+        }
+    }
+}
+
+fn redirect(url: &str, cookies: &[String], info: &ServerInfo) -> Response {
+    let Ok(url) = HeaderValue::try_from(url) else {
+        return ending_page(Some(SignInPage::Request("the form cannot be read")), info);
+    };
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, url);
+    for cookie in cookies {
+        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+            headers.append(SET_COOKIE, cookie);
+        }
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+async fn token(State(it): State<Endpoints>, request: Request) -> Response {
+    let base = it.base_url(&request);
+    let form = form_in(request.into_body()).await;
+    let answer = match (&base, &form) {
+        (Some(base), Some(form)) => it.server.token(form, base).await,
+        _ => Err(invalid_form()),
+    };
+    let mut response = match answer {
+        Ok(tokens) => public(StatusCode::OK, &tokens, "no-store"),
+        Err(error) => endpoint_error("token", &error),
+    };
+    insert(response.headers_mut(), &[("pragma", "no-cache")]);
+    response
+}
+
+async fn register(State(it): State<Endpoints>, request: Request) -> Response {
+    let body = limited(request.into_body()).await.unwrap_or_default();
+    match it.server.register(&body).await {
+        Ok(registration) => public(StatusCode::CREATED, &registration, "no-store"),
+        Err(error) => endpoint_error("register", &error),
+    }
+}
+
+async fn revoke(State(it): State<Endpoints>, request: Request) -> Response {
+    let form = form_in(request.into_body()).await;
+    let answer = match &form {
+        Some(form) => it.server.revoke(form).await,
+        None => Err(invalid_form()),
+    };
+    match answer {
+        Ok(()) => public(StatusCode::OK, &json!({}), "no-store"),
+        Err(error) => endpoint_error("revoke", &error),
+    }
+}
+
+fn invalid_form() -> EndpointError {
+    EndpointError::Rejected(
+        "invalid_request",
+        "The body must be a form of at most 32 KiB in which no field occurs twice",
+    )
+}
+
+async fn limited(body: Body) -> Option<Bytes> {
+    let body = Limited::new(body, LARGEST).collect().await;
+    Some(body.ok()?.to_bytes())
+}
+
+async fn form_in(body: Body) -> Option<Parameters> {
+    Parameters::parse(&limited(body).await?)
+}
+
+/// Returns the response to a request that an endpoint rejects: RFC 6749, 5.2.
+fn endpoint_error(operation: &str, error: &EndpointError) -> Response {
+    match error {
+        EndpointError::Rejected(code, description) => {
+            tracing::warn!(
+                operation,
+                code,
+                reason = description,
+                "a request to sign in was rejected"
+            );
+            let body = json!({"error": code, "error_description": description});
+            public(StatusCode::BAD_REQUEST, &body, "no-store")
+        }
+        EndpointError::Unavailable(reason) => {
+            tracing::error!(
+                operation,
+                reason,
+                "a request to sign in could not be processed"
+            );
+            let text = "The server cannot process the request at the moment";
+            let body = json!({"error": "temporarily_unavailable", "error_description": text});
+            let mut response = public(StatusCode::SERVICE_UNAVAILABLE, &body, "no-store");
+            let headers: &mut HeaderMap = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+            response
+        }
+    }
+}

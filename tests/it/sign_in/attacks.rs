@@ -1,0 +1,416 @@
+//! Attacks by the sections of RFC 9700 and of MCP's "Security Best Practices". Each fails without
+//! its guard.
+
+use serde_json::{Value, json};
+
+use super::{Browser, CALLBACK, Server, callback_of, parameter};
+
+async fn refused(server: &Server, client: &str, changes: &[(&str, &str)]) -> String {
+    let url = server.authorize_url(client, changes);
+    let (status, page) = Browser::new().open(url.as_str()).await;
+    assert_eq!(status, 400, "{changes:?} {page}");
+    page
+}
+
+/// Confused deputy: the provider may ask nobody, so this server must.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reaches_the_provider_without_agreeing_first() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    let url = server.authorize_url(&client, &[]);
+    let browser = Browser::new();
+    let (status, page) = browser.open(url.as_str()).await;
+    assert_eq!(status, 200);
+    for shown in [
+        "Test",
+        "client.example",
+        "mail.read",
+        "Nobody has checked this name",
+    ] {
+        assert!(page.contains(shown), "{shown} {page}");
+    }
+    assert_eq!(server.store.len(), 0, "nothing is stored before that");
+    let form = test_support::openid::form_in(&page).unwrap();
+    let (status, landed) = browser.submit(&url, form, "cancel").await;
+    assert_eq!(status, 303);
+    let landed = landed.parse().unwrap();
+    assert_eq!(
+        parameter(&landed, "error").as_deref(),
+        Some("access_denied")
+    );
+    assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
+    assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
+}
+
+/// The user agrees once for each client, and nobody else's agreement counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agreement_is_for_one_client_with_one_address_and_one_user() {
+    let server = Server::start().await;
+    let (client, other) = (
+        server.registered(CALLBACK).await,
+        server.registered(CALLBACK).await,
+    );
+    let (browser, url) = (Browser::new(), server.authorize_url(&client, &[]));
+    browser.sign_in(&url, "alice").await;
+    let asks = async |url: &reqwest::Url| browser.open(url.as_str()).await.0 == 200;
+    assert!(!asks(&url).await);
+    assert!(asks(&server.authorize_url(&other, &[])).await);
+    assert!(asks(&server.authorize_url(&client, &[("scope", "mail.send")])).await);
+    // Another user signs in in the same browser.
+    let landed = browser.sign_in(&url, "bob").await;
+    assert_eq!(
+        parameter(&landed, "error").as_deref(),
+        Some("access_denied")
+    );
+    assert!(asks(&url).await);
+
+    // Any program on the user's machine could be at this address.
+    let local = "http://localhost:3118/callback";
+    let client = server.registered(local).await;
+    let url = server.authorize_url(&client, &[("redirect_uri", local)]);
+    browser.sign_in(&url, "alice").await;
+    assert!(asks(&url).await);
+}
+
+/// CSRF, and fixation: a form or a sign-in of another browser.
+#[tokio::test(flavor = "multi_thread")]
+async fn forms_and_sign_ins_belong_to_one_browser() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    let url = server.authorize_url(&client, &[]);
+    let (attacker, victim) = (Browser::new(), Browser::new());
+    let (_, page) = attacker.open(url.as_str()).await;
+    let form = test_support::openid::form_in(&page).unwrap();
+    assert_eq!(
+        victim.submit(&url, form, "continue").await.0,
+        400,
+        "without a cookie"
+    );
+    victim.open(url.as_str()).await;
+    assert_eq!(
+        victim.submit(&url, form, "continue").await.0,
+        400,
+        "with its own"
+    );
+    for forged in ["", "x", "AAAA.BBBB"] {
+        assert_eq!(attacker.submit(&url, forged, "continue").await.0, 400);
+    }
+    // The victim follows the attacker's link from the provider, and would use the attacker's account.
+    let provider = attacker.to_provider(&url).await;
+    let callback = callback_of(&provider, &json!({"sub": "mallory"}));
+    assert_eq!(victim.open(callback.as_str()).await.0, 400);
+    let (status, landed) = attacker.open(callback.as_str()).await;
+    assert_eq!(status, 303, "{landed}");
+    // A state works once.
+    assert_eq!(attacker.open(callback.as_str()).await.0, 400);
+}
+
+/// Clickjacking, and what else a page could do with the consent page.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_consent_page_cannot_be_framed_or_cached() {
+    let server = Server::start().await;
+    let client = server
+        .registered("cursor://anysphere.cursor-mcp/oauth/callback")
+        .await;
+    let uri = (
+        "redirect_uri",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    );
+    let url = server.authorize_url(&client, &[uri]);
+    let response = reqwest::get(url).await.unwrap();
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    let policy = header("content-security-policy");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    assert!(
+        policy.contains("form-action 'self' https: http: cursor:;"),
+        "{policy}"
+    );
+    assert_eq!(header("cache-control"), "no-store");
+    let cookie = header("set-cookie");
+    assert!(cookie.contains("HttpOnly; SameSite=Lax"), "{cookie}");
+}
+
+/// Open redirect: RFC 9700, 4.11. Only to the client's own addresses, even with an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_redirected_to_an_address_that_is_not_the_clients() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    for uri in [
+        "https://evil.example/callback",
+        "https://client.example/callback/..",
+        "https://client.example/callback?x",
+        "https://client.example:8443/callback",
+        "https://client.example@evil.example/callback",
+        "http://client.example/callback",
+        "//evil.example",
+        "javascript:alert(1)",
+    ] {
+        let page = refused(&server, &client, &[("redirect_uri", uri)]).await;
+        assert!(!page.contains("evil.example"), "{page}");
+    }
+    // Without it, the only registered one counts.
+    let url = server.authorize_url(&client, &[("redirect_uri", "")]);
+    assert_eq!(Browser::new().open(url.as_str()).await.0, 200);
+}
+
+/// Forged registrations.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_id_must_be_one_that_this_server_has_issued() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    let flipped = format!("{}A", &client[..client.len() - 1]);
+    let (key, sealed) = client.split_once('.').unwrap();
+    let swapped = format!("0000000000000000.{sealed}");
+    let long = format!("{key}.{}", "A".repeat(9000));
+    for forged in [
+        "",
+        "unknown",
+        ".",
+        &flipped,
+        &swapped,
+        &long,
+        "https://",
+        "http://a.example/c",
+    ] {
+        if forged != client {
+            refused(&server, forged, &[("client_id", forged)]).await;
+        }
+    }
+    let other = Server::with_key("another-key-of-this-server-0123456789").await;
+    refused(&other, &client, &[]).await;
+    for uris in [
+        json!([]),
+        json!(["http://evil.example/cb"]),
+        json!(["https://a.example/cb#x"]),
+        json!(["javascript:alert(1)"]),
+        json!(["myapp://cb"]),
+        json!("https://a.example/cb"),
+        json!(vec!["https://a.example/cb"; 11]),
+        json!([format!("https://a.example/{}", "a".repeat(1100))]),
+    ] {
+        let body = json!({"client_name": "Evil", "redirect_uris": uris});
+        let (status, answer) = server.post_json("register", &body).await;
+        assert_eq!(status, 400, "{uris} {answer}");
+    }
+    let name = "<script>alert(1)</script>\u{202e}".repeat(20);
+    let body = json!({"client_name": name, "redirect_uris": [CALLBACK]});
+    let (status, answer) = server.post_json("register", &body).await;
+    assert_eq!(status, 201, "{answer}");
+    let url = server.authorize_url(answer["client_id"].as_str().unwrap(), &[]);
+    let (_, page) = Browser::new().open(url.as_str()).await;
+    assert!(!page.contains("<script"), "{page}");
+}
+
+/// PKCE and the other parameters: RFC 9700, 2.1.1; RFC 7636; RFC 8707. Only a client that somebody
+/// vouches for gets the error: anyone can register any address (RFC 9700, 4.11.2).
+#[tokio::test(flavor = "multi_thread")]
+async fn weak_requests_are_refused() {
+    let hosts = super::documents::Hosts::with_a_client();
+    let server = super::documents::serving(&hosts).await;
+    let client = server.registered(CALLBACK).await;
+    for (name, value, code) in [
+        ("response_type", "token", "unsupported_response_type"),
+        ("response_type", "", "invalid_request"),
+        ("code_challenge", "", "invalid_request"),
+        ("code_challenge", "short", "invalid_request"),
+        ("code_challenge_method", "plain", "invalid_request"),
+        ("code_challenge_method", "", "invalid_request"),
+        ("response_mode", "fragment", "invalid_request"),
+        ("resource", "https://other.example/mcp", "invalid_target"),
+        (
+            "resource",
+            &format!("{}.evil.example", server.url),
+            "invalid_target",
+        ),
+        (
+            "resource",
+            &format!("{}/other", server.url),
+            "invalid_target",
+        ),
+    ] {
+        refused(&server, &client, &[(name, value)]).await;
+        let url = server.authorize_url(super::documents::ID, &[(name, value)]);
+        let (status, landed) = Browser::new().open(url.as_str()).await;
+        assert_eq!(status, 303, "{name} {landed}");
+        let landed = landed.parse().unwrap();
+        assert_eq!(
+            parameter(&landed, "error").as_deref(),
+            Some(code),
+            "{name}={value}"
+        );
+        assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
+    }
+    let twice = format!("{}&state=other", server.authorize_url(&client, &[]));
+    assert_eq!(Browser::new().open(&twice).await.0, 400);
+}
+
+/// Stolen codes: RFC 9700, 4.5. A code is bound to everything that the request had.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stolen_code_is_useless() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    let other = server.registered(CALLBACK).await;
+    let code = server.code(&client, "alice").await;
+    let forged = format!("{}A", &code[..code.len() - 1]);
+    for (changes, error) in [
+        (("client_id", &*other), "invalid_grant"),
+        (("client_id", ""), "invalid_request"),
+        (("client_id", "unknown"), "invalid_client"),
+        (
+            (
+                "code_verifier",
+                "another-verifier-of-this-test-0123456789-abc",
+            ),
+            "invalid_grant",
+        ),
+        (("code_verifier", ""), "invalid_grant"),
+        (
+            ("redirect_uri", "https://evil.example/callback"),
+            "invalid_grant",
+        ),
+        (("resource", "https://other.example/mcp"), "invalid_target"),
+        (("code", "unknown"), "invalid_grant"),
+        (("code", &forged), "invalid_grant"),
+        (("grant_type", "password"), "unsupported_grant_type"),
+        (("grant_type", ""), "invalid_request"),
+    ] {
+        if changes.1 != code {
+            let (status, answer) = server.redeem_with(&client, &code, &[changes]).await;
+            assert_eq!(
+                (status, &answer["error"]),
+                (400, &json!(error)),
+                "{changes:?}"
+            );
+        }
+    }
+    // None of these has used it up.
+    let (status, answer) = server.redeem(&client, &code).await;
+    assert_eq!(status, 200, "{answer}");
+    let token = answer["refresh_token"].as_str().unwrap();
+    let (status, answer) = server.refresh(&other, token).await;
+    assert_eq!((status, &answer["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(server.refresh(&client, token).await.0, 200);
+}
+
+/// Mix-up: RFC 9700, 4.4. The provider's response names its issuer, and the ID token everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_or_an_id_token_of_another_provider_is_refused() {
+    let server = Server::start().await;
+    let client = server.registered(CALLBACK).await;
+    let url = server.authorize_url(&client, &[]);
+    let browser = Browser::new();
+    let provider = browser.to_provider(&url).await;
+    let mut callback = callback_of(&provider, &json!({"sub": "alice"}));
+    callback
+        .query_pairs_mut()
+        .append_pair("iss", "https://evil.example");
+    let (_, landed) = browser.open(callback.as_str()).await;
+    let error = parameter(&landed.parse().unwrap(), "error");
+    assert_eq!(error.as_deref(), Some("server_error"));
+    for claims in [
+        json!({"sub": "alice", "aud": "another-client"}),
+        json!({"sub": "alice", "aud": ["upstream-client", "another"]}),
+        json!({"sub": "alice", "azp": "another-client"}),
+        json!({"sub": "alice", "iss": "https://evil.example"}),
+        json!({"sub": "alice", "nonce": "another"}),
+        json!({"sub": "alice", "exp": 1000}),
+        json!({"sub": null}),
+        json!({"sub": ""}),
+        json!({}),
+    ] {
+        let landed = Browser::new().sign_in_with(&url, &claims).await;
+        let error = parameter(&landed, "error");
+        assert_eq!(error.as_deref(), Some("access_denied"), "{claims} {landed}");
+        assert_eq!(parameter(&landed, "code"), None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_those_whom_a_rule_names_sign_in() {
+    let server = Server::with(|it| it.allow("domain:acme.example").allow("group:staff")).await;
+    let client = server.registered(CALLBACK).await;
+    let url = server.authorize_url(&client, &[]);
+    for (claims, may) in [
+        (json!({"sub": "a", "groups": ["staff"]}), true),
+        (
+            json!({"sub": "b", "email": "b@acme.example", "email_verified": true}),
+            true,
+        ),
+        (
+            json!({"sub": "c", "email": "c@acme.example", "email_verified": false}),
+            false,
+        ),
+        (json!({"sub": "d", "groups": ["guests"]}), false),
+        (json!({"sub": "e"}), false),
+    ] {
+        let landed = Browser::new().sign_in_with(&url, &claims).await;
+        assert_eq!(
+            parameter(&landed, "code").is_some(),
+            may,
+            "{claims} {landed}"
+        );
+    }
+}
+
+/// Access tokens: RFC 9068, section 4; RFC 8725. No provider's token is one, and no other server's.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_this_servers_own_access_tokens_are_accepted() {
+    let server = Server::start().await;
+    let other = Server::start().await;
+    let (_, tokens) = server.tokens("alice").await;
+    let access = tokens["access_token"].as_str().unwrap();
+    assert_eq!(server.whose(access).await.0, 200);
+    assert_eq!(
+        other.whose(access).await.0,
+        401,
+        "the same key, another server"
+    );
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let id_token = super::upstream_tokens(&format!("code={}", json!({"sub": "alice"})));
+    let forged = server
+        .upstream
+        .token_with(&json!({"iss": server.url, "aud": server.url}));
+    let unsigned = format!("{}.", access.rsplit_once('.').unwrap().0);
+    for token in [
+        refresh,
+        "upstream-access",
+        id_token["id_token"].as_str().unwrap(),
+        &server.upstream.valid(),
+        &forged,
+        &unsigned,
+    ] {
+        let (status, answer) = server.whose(token).await;
+        assert_eq!(status, 401, "{token} {answer}");
+    }
+}
+
+/// A list of clients keeps the others out, whichever way they are known.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_listed_clients_may_ask_if_there_is_a_list() {
+    let server = Server::with(|it| {
+        let sign_in = it.allow("anyone").client("client.example");
+        sign_in.client("http://localhost/callback")
+    });
+    let server = server.await;
+    server.registered(CALLBACK).await;
+    server.registered("http://localhost:1234/callback").await;
+    for uri in ["https://evil.example/callback", "http://127.0.0.1/callback"] {
+        let body: Value = json!({"client_name": "Evil", "redirect_uris": [uri]});
+        let (status, answer) = server.post_json("register", &body).await;
+        assert_eq!(
+            (status, &answer["error"]),
+            (400, &json!("invalid_redirect_uri")),
+            "{uri}"
+        );
+    }
+    // Registered elsewhere, or before the list.
+    let open = Server::start().await;
+    let client = open.registered("https://evil.example/callback").await;
+    let url = server.authorize_url(
+        &client,
+        &[("redirect_uri", "https://evil.example/callback")],
+    );
+    let (status, page) = Browser::new().open(url.as_str()).await;
+    assert_eq!(status, 403, "{page}");
+}
