@@ -49,7 +49,6 @@ pub(crate) fn assemble(
         Some(AuthorizationServer::new(
             auth.sign_in()?.clone(),
             Arc::clone(broker),
-            wall_clock.clone(),
             auth.scopes().to_vec(),
             known.collect(),
         ))

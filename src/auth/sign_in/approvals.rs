@@ -14,7 +14,7 @@ use crate::{
     oauth::{EncryptionKeys, cookie, cookie_value},
 };
 
-/// What the cookie is sealed for.
+/// The purpose for which the cookie is sealed.
 const APPROVALS: &str = "approvals";
 /// The number of agreements in one browser; the oldest one goes.
 const MOST: usize = 12;

@@ -43,7 +43,8 @@ pub(crate) enum BrowserAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignInPage {
     Client(ClientError),
-    /// The request has an error, which only a client that somebody vouches for gets.
+    /// The request has this error, and its client registered itself, so that the redirect URI may be
+    /// anyone's.
     Request(&'static str),
     /// The sign-in belongs to another browser, has been finished, or was begun too long ago.
     Expired,

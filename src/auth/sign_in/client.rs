@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{clock::since_epoch, oauth::EncryptionKeys, text::clipped};
 
-/// What registrations are sealed for.
+/// The purpose for which registrations are sealed.
 const REGISTRATION: &str = "client registration";
 /// The maximum length of a client's name, in bytes; a longer one is clipped.
 const LONGEST_NAME: usize = 100;

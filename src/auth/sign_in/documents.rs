@@ -39,7 +39,7 @@ const MOST_AT_ONCE: usize = 8;
 const MOST_KEPT: usize = 200;
 const SHORTEST_AGE: Duration = Duration::from_mins(5);
 const LONGEST_AGE: Duration = Duration::from_hours(24);
-/// What is said of a host that cannot be reached, or is overloaded.
+/// Marks an error of a host that cannot be reached or is overloaded.
 const AWAY: bool = true;
 /// For how long a document is used while its host cannot be reached.
 const LONGEST_USE: Duration = Duration::from_hours(7 * 24);
@@ -72,7 +72,7 @@ struct KeptDocument {
 
 type Addresses = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
 
-/// What finds the addresses of hosts, and the ones that may be used although they are not global.
+/// The resolver of host names, and the addresses that may be used although they are not global.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct DocumentNetwork {

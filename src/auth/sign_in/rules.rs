@@ -4,7 +4,7 @@ use reqwest::Url;
 
 use super::{identity::Identity, redirect_uri};
 
-/// Who may sign in. One rule that applies is enough.
+/// A rule for who may sign in. People to whom at least one rule applies may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SignInRule {
     Anyone,

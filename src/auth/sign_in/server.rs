@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     AccessToken, Caller, Secret, StoreError,
-    clock::Clock,
     oauth::{Broker, EncryptionKeys, Provider, grant_record_id},
     text::LONGEST_ID,
 };
@@ -38,13 +37,12 @@ impl AuthorizationServer {
     pub(crate) fn new(
         settings: SignIn,
         broker: Arc<Broker>,
-        clock: Clock,
         required: Vec<String>,
         known: BTreeSet<String>,
     ) -> Arc<Self> {
         Arc::new(Self {
             rules: settings.parsed_rules().unwrap_or_default(),
-            documents: Documents::new(clock, settings.network.clone()),
+            documents: Documents::new(broker.clock.clone(), settings.network.clone()),
             scopes: ServerScopes { required, known },
             settings,
             broker,

@@ -16,7 +16,7 @@ use crate::{
     oauth::{Change, EncryptionKeys, Start, Versioned},
 };
 
-// What the signatures are for.
+// The purposes of the signatures.
 const CODE: &str = "code";
 const REFRESH_TOKEN: &str = "refresh token";
 
@@ -54,14 +54,14 @@ pub(super) enum Stage {
     Ended,
 }
 
-/// What a client has sent.
+/// A code or a refresh token that a client presents.
 pub(super) struct Presented<'a> {
     pub(super) session: &'a str,
     /// The number of the refresh token; `None` for a code.
     number: Option<u64>,
 }
 
-/// What follows from a refresh token.
+/// The consequence of presenting a code or a refresh token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// It is the current one: the next one is issued once the provider has confirmed the user.
@@ -111,7 +111,7 @@ impl<'a> Presented<'a> {
         })
     }
 
-    /// Returns what follows from this token in a session at this stage.
+    /// Returns the consequence of presenting this in a session at this stage.
     pub(super) fn turn(&self, stage: Stage, now: SystemTime) -> Turn {
         let now = since_epoch(now).as_secs();
         match (stage, self.number) {
@@ -156,18 +156,18 @@ impl super::AuthorizationServer {
             .await
     }
 
-    /// Ends a session, whatever its stage. Returns false if there is none.
+    /// Ends a session, whatever its stage.
     pub(super) async fn end_session(
         &self,
         keys: &EncryptionKeys,
         id: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<(), StoreError> {
         let end = |versioned: Versioned<Session>| match versioned.value {
             Some(session) if session.stage != Stage::Ended => {
                 let stage = Stage::Ended;
-                Change::Write(Session { stage, ..session }, true)
+                Change::Write(Session { stage, ..session }, ())
             }
-            other => Change::Leave(other.is_some()),
+            _ => Change::Leave(()),
         };
         let records = &self.broker.records;
         records

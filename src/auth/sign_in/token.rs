@@ -232,8 +232,7 @@ impl AuthorizationServer {
             client,
             "a code or refresh token was used again; its session has ended"
         );
-        self.end_session(keys, presented.session).await?;
-        Ok(())
+        self.end_session(keys, presented.session).await
     }
 
     /// Asks the provider who the user is: someone who has left loses access.
