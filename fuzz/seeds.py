@@ -53,6 +53,22 @@ def agentcore():
         yield seed[1:]
 
 
+def document():
+    path = {"name": "id[]", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
+    query = {"name": "q", "in": "query", "style": "deepObject", "schema": {"$ref": "#/components/schemas/A"}}
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}
+    get = {"operationId": "a/b", "tags": ["t"], "summary": "S.", "parameters": [path, query], "security": [{"k": []}]}
+    post = {"description": "<b>D</b> [l](u)", "parameters": [path], "requestBody": body, "x-mcp": {"name": "n"}}
+    schema = {"type": "object", "nullable": True, "required": ["a"], "allOf": [{"properties": {"a": {"enum": ["x", "y"]}}}],
+              "oneOf": [{"properties": {"b": {"$ref": "#/components/schemas/A"}}}, {"type": "array", "items": {"format": "date"}}]}
+    for responses in ({}, {"200": {"content": {"image/png": {}}}}, {"302": {}}):
+        yield json.dumps({
+            "openapi": "3.0.3", "info": {"title": "T"}, "servers": [{"url": "https://{h}.example", "variables": {"h": {"default": "a"}}}],
+            "paths": {"/a/{id[]}": {"get": get | {"responses": responses}, "post": post | {"responses": responses}}},
+            "components": {"schemas": {"A": schema}, "securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "key"}}},
+        }, separators=(",", ":")).encode()
+
+
 def body(end):
     return (body for path, body in bodies() if path.rstrip("/").endswith(end))
 
@@ -215,7 +231,7 @@ def reply():
     yield b"Sun, 06 Nov 1994 08:49:47 GMT"
 
 
-TARGETS = [event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, reply]
+TARGETS = [agentcore, document, event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, reply]
 
 
 def make(folder, target):

@@ -51,6 +51,7 @@
 //! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
 //! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
+//! | `from-openapi` | the module `from_openapi`: tools out of an OpenAPI document |
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
@@ -90,6 +91,8 @@ pub mod client;
 mod error;
 mod event;
 mod event_kind;
+#[cfg(feature = "from-openapi")]
+pub mod from_openapi;
 mod hash;
 mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]

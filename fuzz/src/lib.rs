@@ -5,6 +5,7 @@ mod allocator;
 pub mod body;
 pub mod call;
 mod clients;
+pub mod document;
 mod echo;
 mod encodings;
 pub mod event;

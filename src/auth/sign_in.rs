@@ -5,7 +5,6 @@
 //! the provider. No token of the provider is passed on. All state is in the store of users' grants,
 //! or sealed in what clients and browsers hand back, so every request may reach another instance.
 
-mod addresses;
 mod approvals;
 mod authorize;
 mod callback;

@@ -26,6 +26,9 @@
     reason = "of hidden functions; the others have the attribute"
 )]
 
+#[cfg(feature = "addresses")]
+#[doc(hidden)]
+pub mod addresses;
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]

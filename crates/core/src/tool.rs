@@ -203,6 +203,13 @@ impl Tool {
         self
     }
 
+    /// Declares that the tool's output is the JSON of [`Content`](crate::Content).
+    #[doc(hidden)]
+    pub fn returning_content(mut self) -> Self {
+        self.0.returns_content = true;
+        self
+    }
+
     /// Sets the name that models see, in place of `Toolkit_Tool`: at most 64 letters, digits,
     /// underscores and dashes.
     #[must_use]

@@ -24,11 +24,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::addresses::only_global;
 use crate::{
     clock::Clock,
     http_client::{body_up_to, max_age},
 };
+use lambda_tools_core::addresses::only_global;
 
 const LIMIT: Duration = Duration::from_secs(5);
 /// The maximum size of a document, in bytes.

@@ -1,7 +1,7 @@
-//! The addresses that documents of clients may come from: those that are globally reachable.
+//! The addresses that are globally reachable.
 //!
-//! Anyone can send the URL of such a document. Without this check, they could let the function send
-//! requests to its own network and to the credentials service of its platform.
+//! Whoever chooses a URL that the function requests could otherwise let it send
+//! requests to its own network, and to the credentials service of its platform.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -45,13 +45,13 @@ static BLOCKS: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
 });
 
 /// Returns true for an address that anyone on the internet could reach, too.
-fn is_global(address: IpAddr) -> bool {
+pub fn is_global(address: IpAddr) -> bool {
     let address = address.to_canonical();
     !BLOCKS.iter().any(|block| block.contains(&address))
 }
 
 /// Returns the addresses if all of them are global: a name that also has another one is suspect.
-pub(super) fn only_global(addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
+pub fn only_global(addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
     let are_global = addresses.iter().all(|it| is_global(it.ip()));
     (are_global && !addresses.is_empty()).then_some(addresses)
 }

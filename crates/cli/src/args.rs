@@ -1,0 +1,233 @@
+//! The arguments of the command.
+//!
+//! The text of `--help` is made of the comments here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use semver::Version;
+use serde_json::Value;
+
+const REPEATED: &str = "\
+Options that choose, name or set something can be repeated; those with `,…` take several values at once.
+An ID is that of an operation, or its method and path: `GET /pets/{id}`.";
+
+/// Tools for AI agents on AWS Lambda.
+#[derive(Parser)]
+#[command(name = "lambda-tools", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the program does.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Turns operations of an OpenAPI document into tools
+    #[command(after_help = REPEATED)]
+    Openapi(Box<Options>),
+}
+
+/// The options of `lambda-tools openapi`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A file or a URL: OpenAPI 3.0 or 3.1, JSON or YAML
+    pub(crate) document: String,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) access: Access,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    #[command(flatten)]
+    pub(crate) project: Project,
+}
+
+/// The operations that become tools.
+#[derive(Args)]
+#[command(next_help_heading = "Choice of operations")]
+pub(crate) struct Choice {
+    /// Chooses the operations with a tag
+    #[arg(long, value_name = "TAG")]
+    pub(crate) include_tag: Vec<String>,
+    /// Chooses operations by their ids
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub(crate) include_operation: Vec<String>,
+    /// Chooses the operations of paths; `*` is any text
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include_path: Vec<String>,
+    /// Chooses operations by their methods, or narrows the choice to them
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    pub(crate) include_method: Vec<String>,
+    /// Leaves operations out
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub(crate) exclude: Vec<String>,
+    /// Chooses all operations
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Serves tools that search, describe and call the operations, in place of one for each
+    #[arg(long)]
+    pub(crate) searchable: bool,
+    /// Allows more than 40 tools in one list
+    #[arg(long)]
+    pub(crate) list_all: bool,
+}
+
+/// How tools differ from the document.
+#[derive(Args)]
+#[command(next_help_heading = "Names and descriptions")]
+pub(crate) struct Changes {
+    /// The toolkit's name; by default made of the document's title
+    #[arg(long, value_name = "NAME")]
+    pub(crate) toolkit: Option<String>,
+    /// The version of all tools; by default 1.0.0
+    #[arg(long, value_name = "X.Y.Z")]
+    pub(crate) tool_version: Option<Version>,
+    /// Applies an OpenAPI Overlay 1.0 or 1.1 to the document first
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlay: Vec<String>,
+    /// Names an operation's tool
+    #[arg(long, value_name = "ID=NAME", value_parser = pair)]
+    pub(crate) rename: Vec<Pair>,
+    /// Describes an operation's tool
+    #[arg(long, value_name = "ID=TEXT", value_parser = pair)]
+    pub(crate) describe: Vec<Pair>,
+    /// Sets a parameter, which models then do not see; a value that is not JSON is a text
+    #[arg(long, value_name = "ID.PARAMETER=VALUE", value_parser = fix)]
+    pub(crate) fix: Vec<Fix>,
+    /// Declares that operations only read, whatever their methods
+    #[arg(long, value_name = "PATH-OR-ID")]
+    pub(crate) reads: Vec<String>,
+}
+
+/// How the API is reached.
+#[derive(Args)]
+#[command(next_help_heading = "Servers and credentials")]
+pub(crate) struct Access {
+    /// The URL that paths are appended to
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Allows another host that the document names
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub(crate) host: Vec<String>,
+    /// Sets a variable of the document's server URLs
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) server_variable: Vec<Pair>,
+    /// Names the secret of a security scheme
+    #[arg(long, value_name = "SCHEME=SECRET_ID", value_parser = pair)]
+    pub(crate) secret: Vec<Pair>,
+    /// Sends a secret as a bearer token, whatever the document says
+    #[arg(long, value_name = "SECRET_ID")]
+    pub(crate) bearer: Option<String>,
+    /// Prefers security schemes where there are alternatives
+    #[arg(long, value_name = "SCHEME,…", value_delimiter = ',')]
+    pub(crate) security: Vec<String>,
+    /// Sends the call's id in a header, by which the API recognizes repeated requests
+    #[arg(long, value_name = "NAME")]
+    pub(crate) idempotency_header: Option<String>,
+    /// Allows an API at a private address
+    #[arg(long)]
+    pub(crate) allow_private: bool,
+}
+
+/// What is written.
+#[derive(Args)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct Results {
+    /// Writes the tools to a file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Writes what was left out, and what to look at, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// A project to generate.
+#[derive(Args)]
+#[command(next_help_heading = "New project")]
+pub(crate) struct Project {
+    /// Generates a project with the tools, using cargo-lambda
+    #[arg(long, value_name = "NAME", requires = "template")]
+    pub(crate) new: Option<PathBuf>,
+    /// The project's template
+    #[arg(long, value_name = "FOLDER-OR-URL", requires = "new")]
+    pub(crate) template: Option<String>,
+    /// Answers a question of the template
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "new")]
+    pub(crate) render_var: Vec<Pair>,
+}
+
+/// A name, and what is said about it.
+pub(crate) type Pair = (String, String);
+
+/// The value of an operation's parameter.
+#[derive(Clone)]
+pub(crate) struct Fix {
+    pub(crate) operation: String,
+    pub(crate) parameter: String,
+    pub(crate) value: Value,
+}
+
+fn pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write a name, `=` and a value".to_owned()),
+    }
+}
+
+/// Reads `ID.PARAMETER=VALUE`; ids may have dots, so the last one counts.
+fn fix(text: &str) -> Result<Fix, String> {
+    let (name, value) = pair(text)?;
+    let (operation, parameter) = name
+        .rsplit_once('.')
+        .ok_or("write the operation, `.` and the parameter")?;
+    let as_text = || Value::from(value.as_str());
+    Ok(Fix {
+        operation: operation.to_owned(),
+        parameter: parameter.to_owned(),
+        value: serde_json::from_str(&value).unwrap_or_else(|_| as_text()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn fixed_values_are_json_or_text() {
+        for (text, expected) in [
+            ("users.list.limit=10", ("users.list", "limit", json!(10))),
+            ("get.geometry=paths", ("get", "geometry", json!("paths"))),
+            ("get.id=\"10\"", ("get", "id", json!("10"))),
+            ("get.q=a=b", ("get", "q", json!("a=b"))),
+        ] {
+            let Fix {
+                operation,
+                parameter,
+                value,
+            } = fix(text).unwrap();
+            assert_eq!((&*operation, &*parameter, value), expected, "{text}");
+        }
+        assert!(fix("limit=10").is_err());
+        assert!(fix("get.limit").is_err());
+    }
+
+    #[test]
+    fn only_tags_and_paths_keep_their_commas() {
+        let text = "lambda-tools openapi a.yaml --include-tag A,B --include-path /f(a,b) --include-method get,head";
+        let Command::Openapi(options) = Arguments::parse_from(text.split(' ')).command;
+        assert_eq!(options.choice.include_tag, ["A,B"]);
+        assert_eq!(options.choice.include_path, ["/f(a,b)"]);
+        assert_eq!(options.choice.include_method, ["get", "head"]);
+    }
+}

@@ -1,0 +1,29 @@
+//! The command `lambda-tools`: what `lambda_tools` offers to a terminal.
+//!
+//! It reads YAML and Overlays and fetches documents, so that deployed programs have no code for that.
+
+mod args;
+mod openapi;
+mod output;
+mod overlay;
+mod parse;
+mod project;
+mod source;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+
+/// What went wrong, in words for a terminal.
+pub(crate) type Error = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let Command::Openapi(options) = Arguments::parse().command;
+    openapi::run(&options).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}

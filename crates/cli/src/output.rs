@@ -1,0 +1,37 @@
+//! Files and messages: what the command leaves behind.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use crate::Error;
+
+/// Writes a file as a whole or not at all: a program is built with it, even while this one is stopped.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let written = match fs::metadata(path) {
+        // A pipe or a terminal cannot be replaced.
+        Ok(metadata) if !metadata.is_file() => fs::write(path, text),
+        _ => replace(path, text),
+    };
+    written.map_err(|error| format!("{} cannot be written: {error}", path.display()).into())
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The first error says more than that of a file which may not exist.
+        _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Prints a line to stderr, unless nobody reads it.
+pub(crate) fn say(line: &str) {
+    _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,70 @@
+//! A new project: a template of cargo-lambda, with the tools in it.
+//!
+//! The template knows no API. What it asks about one, such as its secrets, the tools answer.
+
+use std::{io::ErrorKind, path::Path, process::Command};
+
+use lambda_tools_openapi::ApiTools;
+
+use crate::{
+    Error,
+    args::{Pair, Project},
+    output,
+};
+
+/// Generates the project, and writes the tools into it.
+pub(crate) fn generate(
+    name: &Path,
+    project: &Project,
+    document: &str,
+    tools: &ApiTools,
+) -> Result<(), Error> {
+    // cargo-lambda would replace files of a project without a question.
+    if name.exists() {
+        return Err(format!("{} already exists", name.display()).into());
+    }
+    // As `cargo lambda` runs it.
+    let mut command = Command::new("cargo-lambda");
+    command
+        .args(["lambda", "new"])
+        .arg(name)
+        .arg("--no-interactive");
+    if let Some(template) = &project.template {
+        command.args(["--template", template]);
+    }
+    for (variable, value) in variables(document, tools).iter().chain(&project.render_var) {
+        command.args(["--render-var", &format!("{variable}={value}")]);
+    }
+    run(command)?;
+    output::write(&name.join("tools.json"), &tools.to_json())
+}
+
+/// Returns what a template may ask about an API.
+fn variables(document: &str, tools: &ApiTools) -> Vec<Pair> {
+    let secrets = tools.secrets().join(",");
+    let mut variables = vec![("openapi", document.to_owned()), ("api_secrets", secrets)];
+    if let Some(provider) = tools.providers().into_iter().next() {
+        variables.push(("oauth_provider", provider.id));
+        variables.push(("oauth_authorize_url", provider.authorize_url));
+        variables.push(("oauth_token_url", provider.token_url));
+    }
+    let variables = variables.into_iter();
+    variables
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn run(mut command: Command) -> Result<(), Error> {
+    let status = command.status().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            "cargo-lambda is not on PATH; https://www.cargo-lambda.info says how to install it"
+                .to_owned()
+        }
+        _ => format!("cargo-lambda cannot be started: {error}"),
+    })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("cargo lambda new has failed: {status}").into())
+    }
+}

@@ -1,0 +1,71 @@
+//! The bytes of a document: a file, or what a URL leads to.
+
+use std::{error, fs, time::Duration};
+
+use reqwest::{
+    Client, Url,
+    redirect::{Action, Attempt, Policy},
+};
+use tokio::runtime::Builder;
+
+use crate::Error;
+
+/// The time limit for a download.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The maximum size of a download.
+const LARGEST: usize = 64 << 20;
+/// The maximum number of redirects.
+const MOST_REDIRECTS: usize = 5;
+
+/// Returns the text of a file or a URL.
+pub(crate) fn read(source: &str) -> Result<String, Error> {
+    let bytes = match Url::parse(source) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => download(url),
+        _ => fs::read(source).map_err(Error::from),
+    };
+    let bytes = bytes.map_err(|error| format!("{source} cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{source} is not text in UTF-8").into())
+}
+
+fn download(url: Url) -> Result<Vec<u8>, Error> {
+    let mut runtime = Builder::new_current_thread();
+    let bytes = runtime.enable_all().build()?.block_on(get(url));
+    bytes.map_err(|error| causes(&*error).into())
+}
+
+async fn get(url: Url) -> Result<Vec<u8>, Error> {
+    let client = Client::builder()
+        .timeout(LONGEST)
+        .redirect(Policy::custom(follow))
+        .build()?;
+    let response = client.get(url).send().await;
+    let mut response = response.map_err(reqwest::Error::without_url)?;
+    if !response.status().is_success() {
+        return Err(format!("the server answers {}", response.status()).into());
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if bytes.len() + chunk.len() > LARGEST {
+            return Err(format!("it is larger than {} MB", LARGEST >> 20).into());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Follows only redirects to https: what a network changes would decide where tools send secrets.
+fn follow(attempt: Attempt) -> Action {
+    if attempt.previous().len() > MOST_REDIRECTS {
+        return attempt.error("too many redirects");
+    }
+    match attempt.url().scheme() {
+        "https" => attempt.follow(),
+        _ => attempt.error("it redirects to a URL that is not https"),
+    }
+}
+
+/// Returns the messages of an error and of its causes; reqwest's own say only what it was doing.
+fn causes(error: &(dyn error::Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |it| it.source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,88 @@
+//! What came of a document, in words.
+//!
+//! What is printed is short: of a large document, hundreds of operations may be left out.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use lambda_tools_openapi::{ApiTools, Note, Report};
+use serde_json::json;
+
+/// The maximum number of lines of a report that are printed.
+const MOST_LINES: usize = 20;
+
+/// Prints the groups of operations to choose from.
+pub(crate) fn groups(groups: &[(String, usize)], to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "Operations by tag, or by path if they have none:")?;
+    groups
+        .iter()
+        .try_for_each(|(name, count)| writeln!(to, "{count:>6}  {name}"))
+}
+
+/// Prints what was made and left out, and what the tools need.
+pub(crate) fn print(tools: &ApiTools, report: &Report, to: &mut impl Write) -> io::Result<()> {
+    let (count, size) = (tools.len(), tools.to_json().len().div_ceil(1000));
+    let (chosen, all) = (report.chosen, report.operations);
+    writeln!(
+        to,
+        "Tools: {count} ({size} KB), from {chosen} of {all} operations"
+    )?;
+    if !tools.secrets().is_empty() {
+        writeln!(to, "Secrets to set: {}", tools.secrets().join(", "))?;
+    }
+    for it in tools.providers() {
+        writeln!(to, "Provider to register: {}", it.id)?;
+        writeln!(to, "  URLs: {} {}", it.authorize_url, it.token_url)?;
+        if !it.scopes.is_empty() {
+            writeln!(to, "  scopes: {}", it.scopes.join(" "))?;
+        }
+    }
+    if !report.left_out.is_empty() {
+        writeln!(to, "Left out: {}", report.left_out.len())?;
+    }
+    let mut lines = by_reason(&report.left_out).into_iter();
+    lines.try_for_each(|line| writeln!(to, "  {line}"))
+}
+
+/// Returns the operations that are left out, one line for each reason.
+fn by_reason(left_out: &[Note]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for note in left_out {
+        reasons.entry(&note.text).or_default().push(&note.operation);
+    }
+    let lines = reasons.iter().map(|(reason, all)| match &**all {
+        [one] => format!("{one}: {reason}"),
+        several => format!("{} and {} more: {reason}", several[0], several.len() - 1),
+    });
+    shortened(lines.collect())
+}
+
+/// Returns the report as JSON lines.
+pub(crate) fn lines(report: &Report) -> String {
+    let line = |(kind, it): (&str, &Note)| {
+        json!({"kind": kind, "operation": it.operation, "text": it.text}).to_string() + "\n"
+    };
+    all(report).map(line).collect()
+}
+
+/// Returns the first lines of the report.
+pub(crate) fn excerpt(report: &Report) -> Vec<String> {
+    let lines = all(report).map(|(kind, it)| format!("{kind}: {it}"));
+    shortened(lines.collect())
+}
+
+fn all(report: &Report) -> impl Iterator<Item = (&'static str, &Note)> {
+    let left_out = report.left_out.iter().map(|it| ("left out", it));
+    left_out.chain(report.notes.iter().map(|it| ("note", it)))
+}
+
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > MOST_LINES {
+        let more = lines.len() - MOST_LINES;
+        lines.truncate(MOST_LINES);
+        lines.push(format!("and {more} more; --report FILE writes all"));
+    }
+    lines
+}

@@ -1,0 +1,131 @@
+//! An OpenAPI document, and what its references lead to.
+//!
+//! It stays a [`Value`]: a typed model of the format would refuse a whole document for one mistake
+//! anywhere in it, and real documents have some.
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use crate::OpenApiError;
+
+/// The maximum number of references that lead to each other.
+const LONGEST_CHAIN: usize = 32;
+
+/// A document of OpenAPI 3.0 or 3.1, without references to other files.
+#[derive(Clone, Debug)]
+pub(crate) struct Document(Value);
+
+impl Document {
+    pub(crate) fn new(root: Value) -> Result<Self, OpenApiError> {
+        if root.get("swagger").is_some() {
+            return Err(OpenApiError::new(
+                "this is a Swagger 2.0 document; convert it to OpenAPI 3 first, for example with \
+                 `npx swagger2openapi`",
+            ));
+        }
+        let version = root.get("openapi").and_then(Value::as_str);
+        if !version.is_some_and(|it| it.starts_with("3.")) {
+            return Err(OpenApiError::new(
+                "this is not an OpenAPI 3 document: it has no field `openapi` that begins with 3",
+            ));
+        }
+        if let Some(reference) = foreign_reference(&root) {
+            return Err(OpenApiError::new(format!(
+                "the document refers to another file ({reference}); make one file of it first, \
+                 for example with `npx @redocly/cli bundle`"
+            )));
+        }
+        Ok(Self(root))
+    }
+
+    pub(crate) fn root(&self) -> &Value {
+        &self.0
+    }
+
+    /// Returns the title of the API.
+    pub(crate) fn title(&self) -> &str {
+        self.0["info"]["title"].as_str().unwrap_or_default()
+    }
+
+    /// Returns the value that a reference names: RFC 6901, in a fragment.
+    pub(crate) fn at(&self, reference: &str) -> Option<&Value> {
+        let pointer = reference.strip_prefix('#')?;
+        let pointer = percent_decode_str(pointer).decode_utf8().ok()?;
+        self.0.pointer(&pointer)
+    }
+
+    /// Follows a value's references. `None` if one leads nowhere.
+    pub(crate) fn resolve<'a>(&'a self, value: &'a Value) -> Option<&'a Value> {
+        let mut value = value;
+        for _ in 0..LONGEST_CHAIN {
+            match reference_of(value) {
+                Some(reference) => value = self.at(reference)?,
+                None => return Some(value),
+            }
+        }
+        None
+    }
+}
+
+/// Returns the target of a reference object.
+pub(crate) fn reference_of(value: &Value) -> Option<&str> {
+    value.get("$ref")?.as_str()
+}
+
+/// Returns a reference to another file, if there is one outside of examples and extensions.
+fn foreign_reference(root: &Value) -> Option<&str> {
+    let mut pending = vec![root];
+    while let Some(value) = pending.pop() {
+        if let Some(reference) = reference_of(value)
+            && !reference.starts_with('#')
+        {
+            return Some(reference);
+        }
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(fields) => {
+                let is_data = |name: &str| {
+                    matches!(name, "default" | "enum" | "example" | "examples")
+                        || name.starts_with("x-")
+                };
+                let fields = fields.iter().filter(|(name, _)| !is_data(name));
+                pending.extend(fields.map(|(_, value)| value));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_says_what_to_do() {
+        for (document, hint) in [
+            (json!({"swagger": "2.0"}), "swagger2openapi"),
+            (json!({"openapi": "4.0.0"}), "not an OpenAPI 3 document"),
+            (json!([]), "not an OpenAPI 3 document"),
+            (
+                json!({"openapi": "3.1.0", "paths": {"/a": {"$ref": "a.yaml"}}}),
+                "bundle",
+            ),
+        ] {
+            let error = Document::new(document).unwrap_err().to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn references_are_pointers_in_fragments() {
+        let document = json!({"openapi": "3.0.3", "paths": {"/a/{b}": {"get": 1}},
+            "loop": {"$ref": "#/loop"}, "examples": [{"$ref": "of another file"}]});
+        let document = Document::new(document).unwrap();
+        assert_eq!(document.at("#/paths/~1a~1%7Bb%7D/get"), Some(&json!(1)));
+        assert_eq!(document.at("#/paths/none"), None);
+        assert_eq!(document.resolve(&json!({"$ref": "#/loop"})), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The input of a tool: one flat object with the parameters and the body of an operation.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    body::Body,
+    document::Document,
+    names::key_of,
+    operation::Operation,
+    parameters::Parameter,
+    plan::{BodyPlan, Credential, ParameterPlan},
+    schema::{Converter, Limits, Object},
+};
+
+/// The maximum size, in bytes, of an input's schema.
+pub(crate) const LARGEST: usize = 32 * 1024;
+
+/// An input, and how a request uses it.
+pub(crate) struct Input {
+    pub(crate) schema: Value,
+    pub(crate) parameters: Vec<ParameterPlan>,
+    pub(crate) body: Option<BodyPlan>,
+    /// What the description of the tool has to say.
+    pub(crate) notes: Vec<String>,
+    /// True if parts of the schema were left out.
+    pub(crate) is_cut: bool,
+    /// The number of properties at the top without a description in the document.
+    properties: Object,
+    required: Vec<Value>,
+}
+
+/// The values that an owner fixes, by the names of parameters.
+pub(crate) type Fixed = Map<String, Value>;
+
+impl Input {
+    /// Returns the input of an operation, with as much of its schema as fits.
+    pub(crate) fn of(
+        operation: &Operation,
+        document: &Document,
+        credentials: &[&Credential],
+        fixed: &Fixed,
+    ) -> Result<Self, String> {
+        for limits in Limits::ALL {
+            let input = Self::within(limits, operation, document, credentials, fixed)?;
+            if input.schema.to_string().len() <= LARGEST {
+                return Ok(input);
+            }
+        }
+        Err(format!("its input is larger than {} KB", LARGEST / 1024))
+    }
+
+    fn within<'a>(
+        limits: Limits,
+        operation: &Operation<'a>,
+        document: &'a Document,
+        credentials: &[&Credential],
+        fixed: &Fixed,
+    ) -> Result<Self, String> {
+        let mut converter = Converter::new(document, limits);
+        let mut parameters = Vec::new();
+        for object in operation.parameters(document)? {
+            parameters.extend(Parameter::of(object, credentials, &mut converter)?);
+        }
+        let body = Body::of(operation, document, &mut converter)?;
+        let mut input = Self::empty(converter.is_cut);
+        for parameter in parameters {
+            input.add_parameter(parameter, fixed);
+        }
+        if let Some(body) = body {
+            input.add_body(body, fixed);
+        }
+        input.check_path(operation)?;
+        let unknown = fixed.keys().find(|name| !input.has_fixed(name));
+        if let Some(name) = unknown {
+            return Err(format!("it has no parameter {name:?} that could be fixed"));
+        }
+        input.close();
+        Ok(input)
+    }
+
+    fn empty(is_cut: bool) -> Self {
+        Self {
+            schema: Value::Null,
+            parameters: Vec::new(),
+            body: None,
+            notes: Vec::new(),
+            is_cut,
+            properties: Object::new(),
+            required: Vec::new(),
+        }
+    }
+
+    fn add_parameter(&mut self, mut parameter: Parameter, fixed: &Fixed) {
+        if let Some(value) = fixed.get(&parameter.name) {
+            self.parameters.push(parameter.plan(Some(value.clone())));
+            return;
+        }
+        if self.properties.contains_key(&parameter.key) {
+            parameter.key = self.free_key(&format!("{}_{}", parameter.key, parameter.place_word()));
+        }
+        self.parameters.push(parameter.plan(None));
+        self.add(
+            parameter.key,
+            parameter.schema.into(),
+            parameter.is_required,
+        );
+    }
+
+    fn add_body(&mut self, body: Body, fixed: &Fixed) {
+        let mut plan = body.plan;
+        self.notes.extend(body.note);
+        for (name, schema) in body.properties {
+            if let Some(value) = fixed.get(&name) {
+                plan.fixed.insert(name, value.clone());
+                continue;
+            }
+            let mut key = key_of(&name);
+            if self.properties.contains_key(&key) {
+                key = self.free_key(&format!("body_{key}"));
+            }
+            let is_required = body.required.contains(&name);
+            if key != name {
+                plan.names.insert(key.clone(), name);
+            }
+            self.add(key, schema, is_required);
+        }
+        self.body = Some(plan);
+    }
+
+    fn add(&mut self, key: String, schema: Value, is_required: bool) {
+        if is_required {
+            self.required.push(key.clone().into());
+        }
+        self.properties.insert(key, schema);
+    }
+
+    /// Returns a key that the input does not have yet.
+    fn free_key(&self, key: &str) -> String {
+        let key = &key[..key.len().min(60)];
+        let mut numbered = (2..).map(|number| format!("{key}_{number}"));
+        let is_free = |it: &String| !self.properties.contains_key(it);
+        let first = Some(key.to_owned()).filter(is_free);
+        first.unwrap_or_else(|| numbered.find(is_free).expect("numbers do not end"))
+    }
+
+    fn has_fixed(&self, name: &str) -> bool {
+        let in_body = self
+            .body
+            .as_ref()
+            .is_some_and(|it| it.fixed.contains_key(name));
+        in_body
+            || self
+                .parameters
+                .iter()
+                .any(|it| it.fixed.is_some() && it.name() == name)
+    }
+
+    /// Checks that the path has a parameter for each of its templates.
+    fn check_path(&mut self, operation: &Operation) -> Result<(), String> {
+        let names = operation.path.split('{').skip(1);
+        for name in names
+            .filter_map(|it| it.split_once('}'))
+            .map(|(name, _)| name)
+        {
+            let is_known =
+                |it: &ParameterPlan| it.place == crate::plan::Place::Path && it.name() == name;
+            if !self.parameters.iter().any(is_known) {
+                return Err(format!(
+                    "its path has {{{name}}}, which is not among its parameters"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let mut schema = json!({"type": "object", "properties": self.properties.clone()});
+        if !self.required.is_empty() {
+            schema["required"] = self.required.clone().into();
+        }
+        schema["additionalProperties"] = false.into();
+        self.schema = schema;
+    }
+}

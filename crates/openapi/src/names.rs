@@ -1,0 +1,193 @@
+//! Names of tools and of parameters, from those of the document.
+//!
+//! One name that an API of a model does not accept takes every other tool away with it, so names are
+//! rewritten, and the request knows the originals.
+
+use sha2::{Digest, Sha256};
+
+/// The maximum length of a tool's name, `Toolkit_Operation`: 64 less what clients put in front.
+const LONGEST_NAME: usize = 56;
+/// The maximum length of a toolkit's name.
+const LONGEST_TOOLKIT: usize = 24;
+/// The maximum length of a parameter.
+const LONGEST_KEY: usize = 64;
+
+/// Returns the toolkit's name for an API's title: `Figma` for `Figma API`.
+pub(crate) fn toolkit_of(title: &str) -> String {
+    let all = title.split(|it: char| !it.is_ascii_alphanumeric());
+    let says_nothing = |word: &&str| {
+        let word = word.to_ascii_lowercase();
+        let version = word.strip_prefix('v').unwrap_or(&word);
+        matches!(
+            &*word,
+            "api" | "openapi" | "rest" | "http" | "the" | "public"
+        ) || version.bytes().all(|it| it.is_ascii_digit())
+    };
+    let telling: Vec<_> = all.filter(|it| !says_nothing(it)).collect();
+    let mut name = joined(&telling, LONGEST_TOOLKIT);
+    if !name.starts_with(|it: char| it.is_ascii_alphabetic()) {
+        name.insert_str(0, "Api");
+        name.truncate(LONGEST_TOOLKIT);
+    }
+    name
+}
+
+/// Returns the name of an operation's tool within its toolkit: `IssuesListForRepo` for
+/// `issues/list-for-repo`.
+///
+/// A name that is too long ends with a hash of the whole, so it does not depend on other operations.
+pub(crate) fn tool_of(toolkit: &str, operation: &str) -> String {
+    let words = words_of(operation);
+    let whole = joined(&words, usize::MAX);
+    let longest = LONGEST_NAME.saturating_sub(toolkit.len() + 1).max(16);
+    if whole.len() <= longest {
+        return whole;
+    }
+    let hash = Sha256::digest(operation);
+    let start = joined(&words, longest - 8);
+    format!(
+        "{start}_{:07x}",
+        u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]) >> 4
+    )
+}
+
+/// Returns the parameter that models see for a name of the document: `filter_id` for `filter[id]`.
+pub(crate) fn key_of(name: &str) -> String {
+    let name = name.replace('<', "_before").replace('>', "_after");
+    let allowed = |it: char| {
+        if it.is_ascii_alphanumeric() || it == '-' {
+            it
+        } else {
+            '_'
+        }
+    };
+    let mut key = String::new();
+    for character in name.chars().map(allowed) {
+        if character != '_' || !key.ends_with('_') || name.contains("__") {
+            key.push(character);
+        }
+    }
+    let is_changed = key != name;
+    let trimmed = if is_changed {
+        key.trim_matches('_')
+    } else {
+        &key
+    };
+    let starts_well = trimmed.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+    let mut key = if starts_well {
+        trimmed.to_owned()
+    } else {
+        format!("_{trimmed}")
+    };
+    key.truncate(LONGEST_KEY);
+    key
+}
+
+/// Returns a name in words, as a description for want of a better one: `Channel id`.
+pub(crate) fn in_words(name: &str) -> String {
+    let words = words_of(name);
+    let words: Vec<_> = words.iter().map(|it| it.to_ascii_lowercase()).collect();
+    let text = words.join(" ");
+    let Some(first) = text.chars().next() else {
+        return "A value".to_owned();
+    };
+    first.to_uppercase().chain(text.chars().skip(1)).collect()
+}
+
+/// Returns the words of a name: parts between other characters, and parts that begin with a capital
+/// letter.
+fn words_of(name: &str) -> Vec<&str> {
+    let parts = name.split(|it: char| !it.is_ascii_alphanumeric());
+    parts
+        .flat_map(split_at_capitals)
+        .filter(|it| !it.is_empty())
+        .collect()
+}
+
+fn split_at_capitals(part: &str) -> Vec<&str> {
+    let bytes = part.as_bytes();
+    let begins = |at: usize| {
+        let is_upper = bytes[at].is_ascii_uppercase();
+        let after_lower = !bytes[at - 1].is_ascii_uppercase();
+        let before_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        is_upper && (after_lower || before_lower)
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    for at in 1..bytes.len() {
+        if begins(at) {
+            words.push(&part[start..at]);
+            start = at;
+        }
+    }
+    words.push(&part[start..]);
+    words
+}
+
+/// Returns as many of the words as fit, in CamelCase.
+fn joined(words: &[&str], longest: usize) -> String {
+    let mut name = String::new();
+    for word in words {
+        if name.len() + word.len() > longest {
+            break;
+        }
+        let (first, rest) = word.split_at(1);
+        name.push_str(&first.to_ascii_uppercase());
+        name.push_str(rest);
+    }
+    if name.is_empty() {
+        let word = words.first().copied().unwrap_or_default();
+        return word.chars().take(longest).collect();
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_fit_every_api_of_a_model() {
+        for (operation, name) in [
+            ("issues/list-for-repo", "IssuesListForRepo"),
+            ("getFile", "GetFile"),
+            ("list_your_guilds", "ListYourGuilds"),
+            ("options_files_content", "OptionsFilesContent"),
+            ("GET /pets/{petId}", "GETPetsPetId"),
+            ("héllo wörld", "HLloWRld"),
+        ] {
+            assert_eq!(tool_of("T", operation), name);
+        }
+        let long =
+            "code-security/list-a-very-long-name-of-an-operation-that-never-ends-for-repositories";
+        let name = tool_of("GitHub", long);
+        assert!(name.len() + 7 <= LONGEST_NAME, "{name}");
+        assert!(name.starts_with("CodeSecurityListAVeryLongName"), "{name}");
+        assert_ne!(name, tool_of("GitHub", &format!("{long}-x")));
+        assert_eq!(toolkit_of("GitHub v3 REST API"), "GitHub");
+        assert_eq!(toolkit_of("Redocly Museum API"), "RedoclyMuseum");
+        assert_eq!(toolkit_of("3D"), "Api3D");
+        assert_eq!(toolkit_of("API"), "Api");
+    }
+
+    #[test]
+    fn keys_fit_every_api_of_a_model() {
+        for (name, key) in [
+            ("per_page", "per_page"),
+            ("include[]", "include"),
+            ("filter[id]", "filter_id"),
+            ("StartTime<", "StartTime_before"),
+            ("StartTime>", "StartTime_after"),
+            ("$top", "top"),
+            ("_id", "_id"),
+            ("a.b", "a_b"),
+            ("2fa", "_2fa"),
+            ("", "_"),
+        ] {
+            assert_eq!(key_of(name), key, "{name}");
+        }
+        assert_eq!(key_of(&"x".repeat(100)).len(), LONGEST_KEY);
+        assert_eq!(in_words("channelId"), "Channel id");
+        assert_eq!(in_words("HTTPServer_name"), "Http server name");
+    }
+}

@@ -1,0 +1,115 @@
+//! The operations of a document.
+
+use serde_json::{Map, Value};
+
+use crate::document::Document;
+
+/// The methods that a path can have: OpenAPI 3.1, Path Item Object.
+const METHODS: [(&str, &str); 8] = [
+    ("get", "GET"),
+    ("put", "PUT"),
+    ("post", "POST"),
+    ("delete", "DELETE"),
+    ("options", "OPTIONS"),
+    ("head", "HEAD"),
+    ("patch", "PATCH"),
+    ("trace", "TRACE"),
+];
+
+/// One operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation<'a> {
+    /// In upper case.
+    pub(crate) method: &'static str,
+    pub(crate) path: &'a str,
+    pub(crate) item: &'a Map<String, Value>,
+    pub(crate) object: &'a Map<String, Value>,
+}
+
+impl<'a> Operation<'a> {
+    /// Returns all operations, in the document's order.
+    pub(crate) fn all(document: &'a Document) -> Vec<Self> {
+        let paths = document.root()["paths"].as_object();
+        let items = paths.into_iter().flatten().filter_map(|(path, item)| {
+            let item = document.resolve(item)?.as_object()?;
+            Some((path.as_str(), item))
+        });
+        let of_item = |(path, item): (&'a str, &'a Map<String, Value>)| {
+            METHODS.iter().filter_map(move |(name, method)| {
+                let object = item.get(*name)?.as_object()?;
+                Some(Self {
+                    method,
+                    path,
+                    item,
+                    object,
+                })
+            })
+        };
+        items.flat_map(of_item).collect()
+    }
+
+    /// Returns what identifies the operation for people: `GET /pets/{id}`.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    pub(crate) fn id(&self) -> Option<&'a str> {
+        self.object.get("operationId")?.as_str()
+    }
+
+    pub(crate) fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let tags = self.object.get("tags").and_then(Value::as_array);
+        tags.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Returns a text of the operation or, failing that, of its path.
+    pub(crate) fn text(&self, field: &str) -> Option<&'a str> {
+        let of = |object: &'a Map<String, Value>| object.get(field)?.as_str();
+        let text = of(self.object).or_else(|| of(self.item))?;
+        Some(text).filter(|it| !it.trim().is_empty())
+    }
+
+    /// Returns true if the method only reads: RFC 9110, 9.2.1.
+    pub(crate) fn is_safe(&self) -> bool {
+        matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
+    }
+
+    /// Returns the parameters of the path and of the operation, which replace those of the same
+    /// name and place: OpenAPI 3.1, Operation Object. A reference that leads nowhere is an error.
+    pub(crate) fn parameters(
+        &self,
+        document: &'a Document,
+    ) -> Result<Vec<&'a Map<String, Value>>, String> {
+        let mut merged: Vec<&Map<String, Value>> = Vec::new();
+        for object in [self.item, self.object] {
+            let listed = object.get("parameters").and_then(Value::as_array);
+            for parameter in listed.into_iter().flatten() {
+                let parameter = document.resolve(parameter).and_then(Value::as_object);
+                let parameter = parameter.ok_or("a parameter is a reference that leads nowhere")?;
+                let is_same = |it: &&mut &Map<String, Value>| {
+                    ["name", "in"]
+                        .iter()
+                        .all(|key| it.get(*key) == parameter.get(*key))
+                };
+                match merged.iter_mut().find(is_same) {
+                    Some(known) => *known = parameter,
+                    None => merged.push(parameter),
+                }
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Returns the value of the extension `x-mcp` of the operation itself.
+    pub(crate) fn own_extension(&self) -> Option<&'a Value> {
+        self.object.get("x-mcp")
+    }
+
+    /// Returns the value of the extension `x-mcp` of the operation, its path or the document.
+    pub(crate) fn extension(&self, document: &'a Document) -> Option<&'a Value> {
+        let of = |object: &'a Map<String, Value>| object.get("x-mcp");
+        of(self.object)
+            .or_else(|| of(self.item))
+            .or_else(|| document.root().get("x-mcp"))
+    }
+}

@@ -1,0 +1,363 @@
+//! The reduced tools: what a deployed program needs of a document.
+//!
+//! They are a file that an owner reads, edits and commits. The program that serves them parses no
+//! OpenAPI document.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::OpenApiError;
+
+/// The format of the file.
+const FORMAT: u32 = 1;
+
+/// The tools of an API, with the requests that they send.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiTools {
+    format: u32,
+    /// The title of the API.
+    pub(crate) title: String,
+    /// The URL that paths are appended to.
+    pub(crate) base_url: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) allow_private: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) searchable: bool,
+    /// The header in which the API takes the id of a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idempotency_header: Option<String>,
+    /// The security schemes, by their names in the document.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) credentials: BTreeMap<String, Credential>,
+    pub(crate) tools: Vec<ApiTool>,
+}
+
+/// A security scheme, and where its credentials come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Credential {
+    /// A header whose value is a secret, after a prefix such as `Bearer `.
+    Header {
+        name: String,
+        secret: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        prefix: String,
+    },
+    Query {
+        name: String,
+        secret: String,
+    },
+    Cookie {
+        name: String,
+        secret: String,
+    },
+    /// HTTP Basic, whose secret is `user:password`.
+    Basic {
+        secret: String,
+    },
+    /// The token of the user, who grants it to the server.
+    User {
+        provider: String,
+        authorize_url: String,
+        token_url: String,
+    },
+    /// A token that the API issues to the server: RFC 6749, 4.4.
+    Client {
+        token_url: String,
+        client_id: String,
+        client_secret: String,
+    },
+}
+
+/// A tool and its request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApiTool {
+    pub(crate) id: String,
+    /// The operation in the document, for people.
+    pub(crate) operation: String,
+    pub(crate) description: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) read_only: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) destructive: bool,
+    /// The names of the security schemes, with the scopes that the operation needs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) credentials: BTreeMap<String, Vec<String>>,
+    pub(crate) request: RequestPlan,
+    pub(crate) input: Value,
+}
+
+/// How a request is made of an input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequestPlan {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    /// The URL that the path is appended to, if it is not that of the other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parameters: Vec<ParameterPlan>,
+    /// All of the input that is no parameter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<BodyPlan>,
+    pub(crate) answer: Answer,
+}
+
+/// A parameter of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ParameterPlan {
+    /// The property of the input. `None` for a parameter with a fixed value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
+    /// The name in the request, if it is not the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(rename = "in")]
+    pub(crate) place: Place,
+    #[serde(default, skip_serializing_if = "Encoding::is_default")]
+    pub(crate) encoding: Encoding,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fixed: Option<Value>,
+}
+
+impl ParameterPlan {
+    /// Returns the name in the request.
+    pub(crate) fn name(&self) -> &str {
+        let name = self.name.as_deref().or(self.key.as_deref());
+        name.unwrap_or_default()
+    }
+}
+
+/// The place of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Place {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+/// The form of lists and objects in a parameter: OpenAPI 3.1, Style Values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Encoding {
+    /// One parameter for each item in a query, commas elsewhere.
+    #[default]
+    Usual,
+    Comma,
+    Space,
+    Pipe,
+    /// `name[property]=value`.
+    Deep,
+    Json,
+}
+
+impl Encoding {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_default(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BodyPlan {
+    pub(crate) media_type: String,
+    pub(crate) shape: Shape,
+    /// True if a body is sent even if it is empty.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) required: bool,
+    /// The property that contains the fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) envelope: Option<String>,
+    /// The names of fields whose properties in the input are called otherwise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) names: BTreeMap<String, String>,
+    /// The fields of a multipart body that are files, by their names.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) files: BTreeSet<String>,
+    /// The fields of a form whose encoding is not the usual one, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) encodings: BTreeMap<String, Encoding>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) fixed: Map<String, Value>,
+}
+
+/// Where a body is in the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Shape {
+    /// Its fields are properties of the input.
+    Fields,
+    /// It is the property `body`.
+    Whole,
+    /// It is the text in `body`.
+    Text,
+    /// It is the bytes in `body`, in base64.
+    Base64,
+}
+
+/// What a response is to the model, with its media type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// JSON, or nothing.
+    Json(String),
+    Text(String),
+    /// Bytes, such as an image.
+    Content(String),
+    /// The URL that the API redirects to.
+    Redirect,
+    /// Whatever it is.
+    Any,
+}
+
+/// A provider at which a program is registered, for users to grant it their tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UserProvider {
+    /// The provider's id.
+    pub id: String,
+    /// The URL at which users consent.
+    pub authorize_url: String,
+    /// The URL at which tokens are issued.
+    pub token_url: String,
+    /// The scopes that the tools need.
+    pub scopes: Vec<String>,
+}
+
+impl ApiTools {
+    pub(crate) fn new(title: &str, base_url: String) -> Self {
+        Self {
+            format: FORMAT,
+            title: title.to_owned(),
+            base_url,
+            allow_private: false,
+            searchable: false,
+            idempotency_header: None,
+            credentials: BTreeMap::new(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Reads a file that [`to_json`](Self::to_json) has written, such as
+    /// `include_str!("../tools.json")`.
+    pub fn from_json(json: &str) -> Result<Self, OpenApiError> {
+        let tools: Self = serde_json::from_str(json).map_err(|error| {
+            OpenApiError::new(format!("the file of tools is not valid: {error}"))
+        })?;
+        if tools.format != FORMAT {
+            let text = format!(
+                "the file of tools has the format {}, not {FORMAT}",
+                tools.format
+            );
+            return Err(OpenApiError::new(text));
+        }
+        Ok(tools)
+    }
+
+    /// Returns the file's text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.unwrap_or_else(|_| unreachable!("all keys are texts")) + "\n"
+    }
+
+    /// Sets another URL of the same API, such as that of a test environment. Tools with a URL of
+    /// their own use it, too.
+    #[must_use]
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = url.into();
+        for tool in &mut self.tools {
+            tool.request.base_url = None;
+        }
+        self
+    }
+
+    /// Allows an API whose name leads to an address that is not reachable from the internet, such as
+    /// one in a VPC or on this machine.
+    #[must_use]
+    pub fn allow_private(mut self) -> Self {
+        self.allow_private = true;
+        self
+    }
+
+    /// Returns the number of tools.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Returns true if there are no tools.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// Returns the ids of the secrets that the tools need.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        let all = self.credentials.values().flat_map(Credential::secrets);
+        let unique: BTreeSet<_> = all.map(str::to_owned).collect();
+        unique.into_iter().collect()
+    }
+
+    /// Returns the providers whose tokens the tools need.
+    #[must_use]
+    pub fn providers(&self) -> Vec<UserProvider> {
+        let providers = self.credentials.iter().filter_map(|(scheme, it)| match it {
+            Credential::User {
+                provider,
+                authorize_url,
+                token_url,
+            } => Some(UserProvider {
+                id: provider.clone(),
+                authorize_url: authorize_url.clone(),
+                token_url: token_url.clone(),
+                scopes: self.scopes_of(scheme),
+            }),
+            _ => None,
+        });
+        providers.collect()
+    }
+
+    fn scopes_of(&self, scheme: &str) -> Vec<String> {
+        let needed = self
+            .tools
+            .iter()
+            .filter_map(|tool| tool.credentials.get(scheme));
+        let unique: BTreeSet<_> = needed.flatten().cloned().collect();
+        unique.into_iter().collect()
+    }
+}
+
+impl Credential {
+    /// Returns the ids of its secrets.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        match self {
+            Self::Header { secret, .. }
+            | Self::Query { secret, .. }
+            | Self::Cookie { secret, .. }
+            | Self::Basic { secret } => vec![secret],
+            Self::User { .. } => vec![],
+            Self::Client {
+                client_id,
+                client_secret,
+                ..
+            } => vec![client_id, client_secret],
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}

@@ -1,0 +1,155 @@
+//! Serving reduced tools: a call becomes a request to the API, and the response an answer.
+
+mod address;
+mod client;
+mod credentials;
+mod cut;
+mod encode;
+mod failure;
+mod multipart;
+mod request;
+mod response;
+mod search;
+mod token;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+};
+
+use lambda_tools_core::{Context, Failure, Tool};
+use serde_json::{Value, json};
+
+use crate::{
+    ApiTools, OpenApiError,
+    plan::{Answer, ApiTool, Credential},
+};
+use client::ApiClient;
+use request::PreparedRequest;
+
+/// What the tools of an API share.
+pub(crate) struct Api {
+    pub(crate) settings: ApiTools,
+    client: ApiClient,
+    tokens: token::Tokens,
+    /// The scopes that all tools together need of each security scheme.
+    scopes: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl ApiTools {
+    /// Returns the tools, to be served alone or with others. It parses no document, and connects to
+    /// nothing.
+    ///
+    /// # Errors
+    /// A URL that does not use TLS, or whose host is an address that is not reachable from the
+    /// internet, without [`allow_private`](Self::allow_private).
+    pub fn tools(mut self) -> Result<Vec<Tool>, OpenApiError> {
+        address::check(&self)?;
+        let tools = mem::take(&mut self.tools);
+        let is_searchable = self.searchable;
+        let api = Arc::new(Api {
+            client: ApiClient::new(self.allow_private),
+            tokens: token::Tokens::default(),
+            scopes: scopes_of(&tools),
+            settings: self,
+        });
+        if is_searchable {
+            return Ok(search::tools(&api, tools));
+        }
+        Ok(tools.into_iter().map(|tool| tool_of(&api, tool)).collect())
+    }
+}
+
+fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
+    let (id, description) = (mem::take(&mut plan.id), mem::take(&mut plan.description));
+    let input = mem::take(&mut plan.input);
+    let plan = Arc::new(plan);
+    let (shared, call) = (Arc::clone(api), Arc::clone(&plan));
+    let run = move |input: Value, cx: Context| {
+        let (api, plan) = (Arc::clone(&shared), Arc::clone(&call));
+        async move { api.call(&plan, input, &cx).await }
+    };
+    let tool = Tool::dynamic(id, description, input, json!({}), run);
+    let tool = with_requirements(tool, api, [&*plan]);
+    let tool = match plan.request.answer {
+        Answer::Content(_) => tool.returning_content(),
+        _ => tool,
+    };
+    if plan.read_only {
+        return tool.read_only(true).idempotent();
+    }
+    tool.read_only(false).destructive(plan.destructive)
+}
+
+/// Declares the secrets and the authorizations of tools.
+fn with_requirements<'a>(
+    mut tool: Tool,
+    api: &Api,
+    plans: impl IntoIterator<Item = &'a ApiTool>,
+) -> Tool {
+    let mut secrets = BTreeSet::new();
+    for (scheme, scopes) in scopes_of(plans) {
+        match api.settings.credentials.get(&scheme) {
+            Some(Credential::User { provider, .. }) => {
+                tool = tool.authorization(provider, scopes).user_id();
+            }
+            Some(credential) => secrets.extend(credential.secrets()),
+            None => {}
+        }
+    }
+    secrets.into_iter().fold(tool, Tool::secret)
+}
+
+/// Returns the scopes that tools need of each security scheme.
+fn scopes_of<'a>(
+    plans: impl IntoIterator<Item = &'a ApiTool>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (scheme, scopes) in plans.into_iter().flat_map(|it| &it.credentials) {
+        let known = needs.entry(scheme.clone()).or_default();
+        known.extend(scopes.iter().cloned());
+    }
+    needs
+}
+
+impl Api {
+    /// Sends the request of a call.
+    pub(crate) async fn call(
+        &self,
+        plan: &ApiTool,
+        input: Value,
+        cx: &Context,
+    ) -> Result<Value, Failure> {
+        let base = plan
+            .request
+            .base_url
+            .as_ref()
+            .unwrap_or(&self.settings.base_url);
+        let mut request = PreparedRequest::of(&plan.request, base, input)?;
+        if let Some(name) = &self.settings.idempotency_header
+            && !plan.read_only
+        {
+            request.add_header(name, cx.call_id())?;
+        }
+        let credentials = self.credentials_of(plan, cx).await?;
+        let mut response = self
+            .client
+            .send(request.with(&credentials)?, plan, self, cx)
+            .await?;
+        if response.status().as_u16() == 401
+            && let Some(credentials) = self.renewed(plan, cx).await?
+        {
+            response = self
+                .client
+                .send(request.with(&credentials)?, plan, self, cx)
+                .await?;
+        }
+        response::value_of(response, plan, self, cx).await
+    }
+
+    /// Returns true if a call of the tool may be repeated although it may have had its effect.
+    pub(crate) fn may_repeat(&self, plan: &ApiTool) -> bool {
+        plan.read_only || self.settings.idempotency_header.is_some()
+    }
+}

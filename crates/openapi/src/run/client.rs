@@ -1,0 +1,85 @@
+//! The HTTP client of an API.
+
+use std::{sync::Arc, sync::OnceLock, time::Duration};
+
+use lambda_tools_core::{Context, Failure};
+use reqwest::{
+    Client, Request, Response,
+    redirect::{Action, Attempt, Policy},
+};
+
+use super::{Api, address::PublicNames, failure};
+use crate::plan::ApiTool;
+
+/// The time left for the answer after a request has timed out.
+const RESERVE: Duration = Duration::from_millis(200);
+/// The maximum number of redirects that are followed.
+const MOST_REDIRECTS: usize = 3;
+
+/// A client that the first call creates: a cold start does not wait for it.
+pub(super) struct ApiClient {
+    client: OnceLock<Option<Client>>,
+    allows_private: bool,
+}
+
+impl ApiClient {
+    pub(super) fn new(allows_private: bool) -> Self {
+        Self {
+            client: OnceLock::new(),
+            allows_private,
+        }
+    }
+
+    /// Sends a request, within the time of the call.
+    pub(super) async fn send(
+        &self,
+        mut request: Request,
+        plan: &ApiTool,
+        api: &Api,
+        cx: &Context,
+    ) -> Result<Response, Failure> {
+        let limit = cx.remaining();
+        *request.timeout_mut() = Some(limit.saturating_sub(RESERVE).max(limit / 2));
+        let client = self.client()?;
+        client
+            .execute(request)
+            .await
+            .map_err(|error| failure::of_error(error, api.may_repeat(plan)))
+    }
+
+    pub(super) fn client(&self) -> Result<&Client, Failure> {
+        let client = self
+            .client
+            .get_or_init(|| created(self.allows_private).ok());
+        client
+            .as_ref()
+            .ok_or_else(|| Failure::new("TLS is not available on this machine"))
+    }
+}
+
+fn created(allows_private: bool) -> reqwest::Result<Client> {
+    let client = Client::builder()
+        // A proxy would look names up itself.
+        .no_proxy()
+        .user_agent(concat!("lambda_tools/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::custom(on_the_same_origin));
+    let client = if allows_private {
+        client
+    } else {
+        client.dns_resolver(Arc::new(PublicNames))
+    };
+    client.build()
+}
+
+/// Follows redirects of one server alone: another one would get what is meant for the first.
+fn on_the_same_origin(attempt: Attempt) -> Action {
+    let before = attempt.previous();
+    let is_same = before
+        .last()
+        .is_some_and(|it| it.origin() == attempt.url().origin());
+    if is_same && before.len() <= MOST_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}

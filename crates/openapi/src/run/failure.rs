@@ -1,0 +1,187 @@
+//! Failures from the API's own words, and whether the call may be repeated.
+
+use std::time::{Duration, SystemTime};
+
+use http::header::{LOCATION, RETRY_AFTER};
+use lambda_tools_core::{Context, Failure, retry_after, text::clipped};
+use reqwest::Response;
+use serde_json::Value;
+
+use super::Api;
+use crate::plan::ApiTool;
+
+/// The maximum length, in bytes, of the API's words in a message.
+const LONGEST_MESSAGE: usize = 600;
+/// The maximum length, in bytes, of a response that the model sees besides.
+const LONGEST_PROMPT: usize = 2048;
+/// The maximum number of bytes that are read of a response that reports an error.
+const LONGEST_ERROR: usize = 8192;
+/// The time to wait where the API does not say.
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+/// The fields with the text of an error, or with an object or a list that has it: RFC 9457, 3.1, and
+/// what many APIs have in common.
+const FIELDS: [&str; 7] = [
+    "detail",
+    "error_description",
+    "error_message",
+    "message",
+    "error",
+    "errors",
+    "title",
+];
+
+/// Returns the failure of a response that reports an error.
+pub(super) async fn of_response(
+    response: Response,
+    plan: &ApiTool,
+    api: &Api,
+    cx: &Context,
+) -> Failure {
+    let status = response.status().as_u16();
+    let header = |name| {
+        response
+            .headers()
+            .get(name)
+            .and_then(|it| it.to_str().ok())
+            .map(str::to_owned)
+    };
+    let wait = header(RETRY_AFTER).and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
+    let place = header(LOCATION);
+    let body = start_of(response).await;
+    let body = String::from_utf8_lossy(&body);
+    let said = serde_json::from_str(&body)
+        .ok()
+        .and_then(|value: Value| text_in(&value).map(str::to_owned));
+    let is_json = said.is_some();
+    let said = said.or_else(|| place.map(|it| format!("it is at {it}")));
+    let said = said.map(|text| clipped(&redacted(text, cx), LONGEST_MESSAGE).into_owned());
+    let meaning = meaning_of(status, plan, api);
+    let failure = Failure::new(match &said {
+        Some(text) => format!("{meaning}: {text}"),
+        None => meaning,
+    });
+    let failure = failure.developer_message(format!("HTTP status {status}"));
+    let failure = match prompt(&body, is_json, plan) {
+        Some(text) => failure.prompt(clipped(&redacted(text, cx), LONGEST_PROMPT)),
+        None => failure,
+    };
+    if may_retry(status, api.may_repeat(plan)) {
+        return failure.retry_after(wait.unwrap_or(DEFAULT_WAIT));
+    }
+    failure
+}
+
+/// Reads the start of a response's body.
+async fn start_of(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < LONGEST_ERROR
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        body.extend(chunk);
+    }
+    body.truncate(LONGEST_ERROR);
+    body
+}
+
+/// Returns the failure of a request without a response.
+pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
+    let error = error.without_url();
+    let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
+    let failure = Failure::from_error(error);
+    let text = failure
+        .parts()
+        .developer_message
+        .clone()
+        .unwrap_or_default();
+    let said = |text: &str| Failure::new(text);
+    let failure = match (is_connect, is_timeout, may_repeat) {
+        // Nothing was sent.
+        (true, ..) if failure.can_retry() => said("The API cannot be reached").retry(),
+        (true, ..) => said("The API cannot be reached"),
+        (_, true, true) => said("The API did not answer in time").retry(),
+        (_, true, false) => said(
+            "The API did not answer in time; it may have done what it was asked: look before you call it again",
+        ),
+        (.., true) => said("The connection to the API broke").retry(),
+        (.., false) => said(
+            "The connection to the API broke; it may have done what it was asked: look before you call it again",
+        ),
+    };
+    failure.developer_message(text)
+}
+
+fn meaning_of(status: u16, plan: &ApiTool, api: &Api) -> String {
+    let scopes: Vec<_> = plan
+        .credentials
+        .values()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let text = match status {
+        300..=399 => "The API redirects the request, which is not followed",
+        401 => "The API rejected the credentials",
+        403 if scopes.is_empty() => "The API does not allow this",
+        403 => {
+            let scopes = scopes.join(", ");
+            return format!("The API does not allow this; the call needs the scopes {scopes}");
+        }
+        404 | 410 => "The API does not know what was asked for",
+        408 | 425 | 429 => "The API is busy",
+        500.. if api.may_repeat(plan) => "The API is temporarily unavailable",
+        500.. => {
+            "The API failed; it may have done what it was asked: look before you call it again"
+        }
+        _ => "The API rejected the request",
+    };
+    text.to_owned()
+}
+
+/// Returns true if the same call may succeed later: a request that was not served always, and one
+/// that may have had its effect only if it can be repeated.
+fn may_retry(status: u16, may_repeat: bool) -> bool {
+    match status {
+        429 => true,
+        408 | 425 | 500 | 502 | 503 | 504 => may_repeat,
+        _ => false,
+    }
+}
+
+fn redacted(text: String, cx: &Context) -> String {
+    // Before it is cut: a part of a secret could not be recognized.
+    cx.redacted(&text).unwrap_or(text)
+}
+
+fn text_in(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        Value::Array(items) => text_in(items.first()?),
+        Value::Object(fields) => FIELDS.iter().find_map(|name| text_in(fields.get(*name)?)),
+        _ => None,
+    }
+}
+
+/// Returns the API's whole answer, with the names that models know of the parameters in it.
+fn prompt(body: &str, is_json: bool, plan: &ApiTool) -> Option<String> {
+    let is_html = body.trim_start().starts_with('<');
+    if body.trim().is_empty() || (is_html && !is_json) {
+        return None;
+    }
+    let renamed = plan
+        .request
+        .parameters
+        .iter()
+        .filter_map(|it| it.key.as_ref().zip(it.name.as_ref()));
+    let fields = plan.request.body.iter().flat_map(|it| &it.names);
+    let names = renamed
+        .chain(fields)
+        .filter(|(_, name)| body.contains(&***name));
+    let names: Vec<_> = names
+        .map(|(key, name)| format!("`{name}` is the parameter `{key}`"))
+        .collect();
+    let note = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", names.join(", "))
+    };
+    Some(format!("The API's response: {}{note}", body.trim()))
+}

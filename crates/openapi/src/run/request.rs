@@ -1,0 +1,246 @@
+//! The request of a call.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use lambda_tools_core::Failure;
+use reqwest::{Request, Url};
+use serde_json::{Map, Value};
+
+use super::{
+    credentials::Sent,
+    encode::{flat, pairs, percent, query, text_of},
+    multipart,
+};
+use crate::plan::{Answer, BodyPlan, Encoding, ParameterPlan, Place, RequestPlan, Shape};
+
+/// A request without its credentials.
+pub(super) struct PreparedRequest {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    cookies: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl PreparedRequest {
+    /// Returns the request of an input, which satisfies the tool's schema.
+    pub(super) fn of(plan: &RequestPlan, base: &str, input: Value) -> Result<Self, Failure> {
+        let Value::Object(mut input) = input else {
+            return Err(Failure::new("The input is not an object"));
+        };
+        let mut path = plan.path.clone();
+        let mut asked: Vec<(String, String)> = Vec::new();
+        let mut request = Self {
+            method: Method::from_bytes(plan.method.as_bytes())?,
+            url: Url::parse(base)?,
+            headers: HeaderMap::new(),
+            cookies: Vec::new(),
+            body: None,
+        };
+        for parameter in &plan.parameters {
+            let Some(value) = value_of(parameter, &mut input) else {
+                continue;
+            };
+            match parameter.place {
+                Place::Path => fill(&mut path, parameter, &value)?,
+                Place::Query => asked.extend(pairs(parameter.name(), &value, parameter.encoding)),
+                Place::Header => request.add_header(parameter.name(), &flat_text(&value))?,
+                Place::Cookie => request
+                    .cookies
+                    .push((parameter.name().to_owned(), flat_text(&value))),
+            }
+        }
+        request.url = url_of(base, &path, &asked)?;
+        request
+            .headers
+            .insert(header::ACCEPT, accepted(&plan.answer)?);
+        if let Some(body) = &plan.body {
+            request.add_body(body, input)?;
+        }
+        Ok(request)
+    }
+
+    /// Adds a header, whose value must be on one line.
+    pub(super) fn add_header(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| Failure::new(format!("{name} has characters that no header can have")))?;
+        self.headers
+            .insert(HeaderName::from_bytes(name.as_bytes())?, value);
+        Ok(())
+    }
+
+    fn add_body(&mut self, plan: &BodyPlan, mut input: Map<String, Value>) -> Result<(), Failure> {
+        let (media_type, body) = match plan.shape {
+            Shape::Text | Shape::Base64 | Shape::Whole => {
+                // A parameter may have taken the name.
+                let renamed = plan.names.iter().find(|(_, name)| *name == "body");
+                let key = renamed.map_or("body", |(key, _)| key);
+                let fixed = plan.fixed.get("body").cloned();
+                let Some(value) = fixed.or_else(|| input.remove(key)) else {
+                    return Ok(());
+                };
+                whole(plan, value)?
+            }
+            Shape::Fields => {
+                let mut fields = plan.fixed.clone();
+                for (key, value) in input {
+                    let name = plan.names.get(&key).cloned().unwrap_or(key);
+                    fields.insert(name, value);
+                }
+                if fields.is_empty() && !plan.required {
+                    return Ok(());
+                }
+                of_fields(plan, fields)?
+            }
+        };
+        self.headers
+            .insert(header::CONTENT_TYPE, HeaderValue::from_str(&media_type)?);
+        self.body = Some(body);
+        Ok(())
+    }
+
+    /// Returns the request with credentials.
+    pub(super) fn with(&self, credentials: &[Sent]) -> Result<Request, Failure> {
+        let mut request = Request::new(self.method.clone(), self.url.clone());
+        *request.headers_mut() = self.headers.clone();
+        *request.body_mut() = self.body.clone().map(Into::into);
+        let mut cookies = self.cookies.clone();
+        for credential in credentials {
+            match credential {
+                Sent::Header(name, value) => {
+                    let name = HeaderName::from_bytes(name.as_bytes())?;
+                    request.headers_mut().insert(name, value.clone());
+                }
+                Sent::Query(name, value) => {
+                    let pair = query(&[(name.clone(), value.expose().to_owned())]);
+                    let before = request.url().query().map(|it| format!("{it}&"));
+                    let all = before.unwrap_or_default() + &pair;
+                    request.url_mut().set_query(Some(&all));
+                }
+                Sent::Cookie(name, value) => {
+                    cookies.push((name.clone(), value.expose().to_owned()));
+                }
+            }
+        }
+        if !cookies.is_empty() {
+            let cookies = cookies
+                .iter()
+                .map(|(name, text)| format!("{name}={}", percent(text)));
+            let cookies = cookies.collect::<Vec<_>>().join("; ");
+            request
+                .headers_mut()
+                .insert(header::COOKIE, HeaderValue::from_str(&cookies)?);
+        }
+        Ok(request)
+    }
+}
+
+/// Takes the value of a parameter out of the input.
+fn value_of(parameter: &ParameterPlan, input: &mut Map<String, Value>) -> Option<Value> {
+    let fixed = parameter.fixed.clone();
+    let value = fixed.or_else(|| input.remove(parameter.key.as_ref()?))?;
+    (!value.is_null()).then_some(value)
+}
+
+fn flat_text(value: &Value) -> String {
+    flat(value).join(",")
+}
+
+/// Fills a template of a path. No value may change which resource the path names.
+fn fill(path: &mut String, parameter: &ParameterPlan, value: &Value) -> Result<(), Failure> {
+    let texts = match parameter.encoding {
+        Encoding::Json => vec![value.to_string()],
+        _ => flat(value),
+    };
+    let text = texts
+        .iter()
+        .map(|it| percent(it))
+        .collect::<Vec<_>>()
+        .join(",");
+    if text.is_empty() {
+        return Err(Failure::new(format!(
+            "{} must not be empty",
+            parameter.name()
+        )));
+    }
+    *path = path.replace(&format!("{{{}}}", parameter.name()), &text);
+    Ok(())
+}
+
+fn url_of(base: &str, path: &str, asked: &[(String, String)]) -> Result<Url, Failure> {
+    // Some documents tell operations of one path apart by a fragment, which no request has.
+    let path = path.split('#').next().unwrap_or_default();
+    // A URL's parser would take them as the way to another resource.
+    if path.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err(Failure::new("A part of the path must not be `.` or `..`"));
+    }
+    let mut text = format!("{base}{path}");
+    if !asked.is_empty() {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        text.push(separator);
+        text += &query(asked);
+    }
+    let url = Url::parse(&text)?;
+    let base = Url::parse(base)?;
+    if url.origin() != base.origin() || !url.path().starts_with(base.path().trim_end_matches('/')) {
+        return Err(Failure::new("The request would leave the API"));
+    }
+    Ok(url)
+}
+
+fn accepted(answer: &Answer) -> Result<HeaderValue, Failure> {
+    let media_type = match answer {
+        Answer::Json(media_type) | Answer::Text(media_type) | Answer::Content(media_type) => {
+            media_type
+        }
+        Answer::Redirect | Answer::Any => "*/*",
+    };
+    Ok(HeaderValue::from_str(media_type)?)
+}
+
+/// Returns the media type and the bytes of a body that is one property.
+fn whole(plan: &BodyPlan, value: Value) -> Result<(String, Vec<u8>), Failure> {
+    let media_type = plan.media_type.clone();
+    match (plan.shape, value) {
+        (Shape::Text, value) => Ok((media_type, text_of(&value).unwrap_or_default().into_bytes())),
+        (Shape::Base64, value) => {
+            let text = value.as_str().unwrap_or_default();
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|_| Failure::new("body is not base64"))?;
+            Ok((media_type, bytes))
+        }
+        (_, Value::Object(fields)) => of_fields(plan, fields),
+        (_, value) => Ok((media_type, serde_json::to_vec(&value)?)),
+    }
+}
+
+fn of_fields(plan: &BodyPlan, fields: Map<String, Value>) -> Result<(String, Vec<u8>), Failure> {
+    if plan.media_type.starts_with("multipart/") {
+        return multipart::body_of(fields, plan);
+    }
+    if plan
+        .media_type
+        .starts_with("application/x-www-form-urlencoded")
+    {
+        let all = fields.iter().flat_map(|(name, value)| {
+            let usual = if value.is_object() {
+                Encoding::Json
+            } else {
+                Encoding::Usual
+            };
+            pairs(
+                name,
+                value,
+                plan.encodings.get(name).copied().unwrap_or(usual),
+            )
+        });
+        let form = query(&all.collect::<Vec<_>>());
+        return Ok((plan.media_type.clone(), form.into_bytes()));
+    }
+    let body = match &plan.envelope {
+        Some(name) => Value::Object(Map::from_iter([(name.clone(), fields.into())])),
+        None => fields.into(),
+    };
+    Ok((plan.media_type.clone(), serde_json::to_vec(&body)?))
+}

@@ -1,0 +1,195 @@
+//! Many operations behind a few tools: one finds them, one describes them, and two call them.
+//!
+//! Hundreds of tools in a list cost more tokens than most conversations, and a model chooses worse
+//! among them.
+
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use lambda_tools_core::{
+    Context, Failure, Tool,
+    text::closest,
+    tool::schema::{ParameterErrors, Schema},
+};
+use serde_json::{Value, json};
+
+use super::{Api, with_requirements};
+use crate::plan::ApiTool;
+
+/// The maximum number of operations that a search finds.
+const MOST_FOUND: usize = 8;
+
+/// An operation that is found and called by its name.
+struct Entry {
+    plan: ApiTool,
+    description: String,
+    input: Schema,
+    /// In lower case: what a search looks at.
+    text: String,
+}
+
+type Entries = BTreeMap<String, Entry>;
+
+/// Returns the tools for all operations.
+pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
+    let (toolkit, version) = {
+        let id = plans.first().map(|it| it.id.clone()).unwrap_or_default();
+        let toolkit = id.split('.').next().unwrap_or_default().to_owned();
+        (
+            toolkit,
+            id.rsplit('@').next().unwrap_or_default().to_owned(),
+        )
+    };
+    let entries: Arc<Entries> = Arc::new(plans.into_iter().map(entry).collect());
+    let id = |name: &str| format!("{toolkit}.{name}@{version}");
+    let title = &api.settings.title;
+    let has = |reads: bool| entries.values().any(|it| it.plan.read_only == reads);
+    let mut all = vec![
+        searching(id("Search"), title, &entries),
+        describing(id("Describe"), &entries),
+    ];
+    if has(true) {
+        let text = "Calls an operation that only reads. Search and describe it first.";
+        all.push(
+            calling(id("Read"), text, api, &entries, true)
+                .read_only(true)
+                .idempotent(),
+        );
+    }
+    if has(false) {
+        let text = "Calls an operation that may change something. Search and describe it first.";
+        all.push(calling(id("Call"), text, api, &entries, false).read_only(false));
+    }
+    all
+}
+
+fn entry(mut plan: ApiTool) -> (String, Entry) {
+    let id = plan.id.split('@').next().unwrap_or_default();
+    let name = id.split('.').next_back().unwrap_or_default().to_owned();
+    let description = mem::take(&mut plan.description);
+    let input = Schema::from_value(mem::take(&mut plan.input));
+    let text = format!("{name} {} {description}", plan.operation).to_ascii_lowercase();
+    (
+        name,
+        Entry {
+            plan,
+            description,
+            input,
+            text,
+        },
+    )
+}
+
+fn searching(id: String, title: &str, entries: &Arc<Entries>) -> Tool {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["words"],
+        "properties": {"words": {"type": "string", "description": "What to look for, such as `list issues`."}}});
+    let text = format!("Finds operations of {title} by words of their names and descriptions.");
+    let entries = Arc::clone(entries);
+    let run = move |input: Value| {
+        let found = found(&entries, input["words"].as_str().unwrap_or_default());
+        async move { Ok(found) }
+    };
+    Tool::dynamic(id, text, schema, json!({}), run)
+        .read_only(true)
+        .open_world(false)
+        .idempotent()
+}
+
+/// Returns the operations with the most of the words, those in their names first.
+fn found(entries: &Entries, words: &str) -> Value {
+    let words = words.to_ascii_lowercase();
+    let words: Vec<_> = words.split_whitespace().collect();
+    let score = |name: &str, entry: &Entry| {
+        let name = name.to_ascii_lowercase();
+        let points = words.iter().map(|word| match () {
+            () if name.contains(word) => 3,
+            () if entry.text.contains(word) => 1,
+            () => 0,
+        });
+        points.sum::<usize>()
+    };
+    let mut scored: Vec<_> = entries
+        .iter()
+        .map(|(name, it)| (score(name, it), name, it))
+        .collect();
+    scored.retain(|(score, ..)| *score > 0);
+    scored.sort_by_key(|(score, name, _)| (std::cmp::Reverse(*score), name.len(), *name));
+    let first_sentence = |text: &str| text.split(". ").next().unwrap_or_default().to_owned();
+    let found = scored.iter().take(MOST_FOUND).map(|(_, name, entry)| {
+        json!({"operation": name, "description": first_sentence(&entry.description), "read_only": entry.plan.read_only})
+    });
+    found.collect()
+}
+
+fn describing(id: String, entries: &Arc<Entries>) -> Tool {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["operation"],
+        "properties": {"operation": {"type": "string", "description": "The name of the operation."}}});
+    let entries = Arc::clone(entries);
+    let run = move |input: Value| {
+        let described = selected(&entries, &input).map(|(name, it)| {
+            let tool = if it.plan.read_only { "Read" } else { "Call" };
+            json!({"operation": name, "description": it.description, "input": it.input.value(), "call_with": tool})
+        });
+        async move { described }
+    };
+    let text = "Describes an operation and its input.";
+    Tool::dynamic(id, text, schema, json!({}), run)
+        .read_only(true)
+        .open_world(false)
+        .idempotent()
+}
+
+fn calling(id: String, text: &str, api: &Arc<Api>, entries: &Arc<Entries>, reads: bool) -> Tool {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["operation", "input"],
+    "properties": {
+        "operation": {"type": "string", "description": "The name of the operation."},
+        "input": {"type": "object", "description": "The input, as the operation's description says."},
+    }});
+    let (shared, all) = (Arc::clone(api), Arc::clone(entries));
+    let run = move |mut input: Value, cx: Context| {
+        let (api, entries) = (Arc::clone(&shared), Arc::clone(&all));
+        async move {
+            let inner = input["input"].take();
+            let (name, entry) = selected(&entries, &input)?;
+            if entry.plan.read_only != reads {
+                let other = if reads { "Call" } else { "Read" };
+                return Err(Failure::new(format!(
+                    "{name} is called with the tool {other}"
+                )));
+            }
+            api.call(&entry.plan, checked(entry, inner)?, &cx).await
+        }
+    };
+    let plans = entries
+        .values()
+        .map(|it| &it.plan)
+        .filter(|it| it.read_only == reads);
+    with_requirements(Tool::dynamic(id, text, schema, json!({}), run), api, plans)
+}
+
+fn selected<'a>(entries: &'a Entries, input: &Value) -> Result<(&'a String, &'a Entry), Failure> {
+    let name = input["operation"].as_str().unwrap_or_default();
+    entries.get_key_value(name).ok_or_else(|| {
+        let names = entries.keys().map(String::as_str).take(1000);
+        let hint = closest(name, names).map(|it| format!("; did you mean {it}?"));
+        Failure::new(format!(
+            "There is no such operation{}",
+            hint.unwrap_or_default()
+        ))
+    })
+}
+
+/// Checks an input against the schema of its operation.
+fn checked(entry: &Entry, mut input: Value) -> Result<Value, Failure> {
+    entry.input.normalize(&mut input);
+    entry.input.drop_optional_nulls(&mut input);
+    let result = entry.input.check(&input, "input").map_err(|error| {
+        Failure::new("The tool could not complete the call").developer_message(error)
+    })?;
+    result.map(|()| input).map_err(|errors: ParameterErrors| {
+        let errors: Vec<_> = errors
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        Failure::new("The input does not fit the operation").prompt(errors.join("\n"))
+    })
+}

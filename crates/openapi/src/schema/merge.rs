@@ -1,0 +1,83 @@
+//! Schemas that apply together.
+
+use serde_json::{Value, json};
+
+use super::{Object, list};
+
+/// Adds what another schema demands of the same value. Of rules that contradict each other, the first
+/// one stays: the API knows better.
+pub(super) fn add_missing(schema: &mut Object, other: Object) {
+    for (keyword, value) in other {
+        match (&*keyword, schema.get_mut(&keyword), value) {
+            ("properties", Some(Value::Object(known)), Value::Object(added)) => {
+                for (name, property) in added {
+                    known.entry(name).or_insert(property);
+                }
+            }
+            ("required", Some(Value::Array(known)), Value::Array(added)) => {
+                let new = added.into_iter().filter(|it| !known.contains(it));
+                let new: Vec<_> = new.collect();
+                known.extend(new);
+            }
+            (_, Some(_), _) => {}
+            (_, None, value) => drop(schema.insert(keyword, value)),
+        }
+    }
+}
+
+/// Takes the only schema out of a list, or one that says the same as several constants.
+pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
+    if branches.len() == 1 {
+        return match branches.pop() {
+            Some(Value::Object(only)) => Some(only),
+            _ => None,
+        };
+    }
+    let constants: Option<Vec<Value>> = branches.iter().map(constant_text).collect();
+    let constants = constants.filter(|it| !it.is_empty())?;
+    let said = branches.iter().filter_map(|it| {
+        Some(format!(
+            "{}: {}",
+            it["const"].as_str()?,
+            it["description"].as_str()?
+        ))
+    });
+    let text = said.collect::<Vec<_>>().join("; ");
+    let mut merged = Object::from_iter([
+        ("type".to_owned(), "string".into()),
+        ("enum".to_owned(), constants.into()),
+    ]);
+    if !text.is_empty() {
+        merged.insert("description".into(), text.into());
+    }
+    Some(merged)
+}
+
+fn constant_text(schema: &Value) -> Option<Value> {
+    let constant = schema.get("const")?;
+    constant.is_string().then(|| constant.clone())
+}
+
+/// Allows `null`, too.
+pub(super) fn make_nullable(schema: &mut Object) {
+    if let Some(kinds) = schema.get_mut("type") {
+        let mut all = match kinds.take() {
+            Value::Array(all) => all,
+            one => vec![one],
+        };
+        if !all.contains(&"null".into()) {
+            all.push("null".into());
+        }
+        *kinds = all.into();
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    if list(schema, "anyOf").next().is_some()
+        && let Some(Value::Array(branches)) = schema.get_mut("anyOf")
+    {
+        branches.push(json!({"type": "null"}));
+    }
+}

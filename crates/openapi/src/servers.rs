@@ -1,0 +1,113 @@
+//! The URL of an API, which the owner chooses and no model.
+
+use std::collections::BTreeMap;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::{OpenApiError, document::Document, operation::Operation};
+
+/// What an owner says about servers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerOptions {
+    pub(crate) base_url: Option<String>,
+    /// Other hosts to which requests may go.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+/// Returns the URL that paths are appended to.
+pub(crate) fn base_url(
+    document: &Document,
+    options: &ServerOptions,
+) -> Result<String, OpenApiError> {
+    if let Some(url) = &options.base_url {
+        return checked(url).map_err(OpenApiError::new);
+    }
+    let mut urls = urls_in(&document.root()["servers"], options).map_err(OpenApiError::new)?;
+    urls.dedup();
+    match &*urls {
+        [url] => Ok(url.clone()),
+        [] => Err(OpenApiError::new(
+            "the document names no server with an https URL; set the base URL",
+        )),
+        several => Err(OpenApiError::new(format!(
+            "the document names several servers; set one as the base URL: {}",
+            several.join(", ")
+        ))),
+    }
+}
+
+/// Returns the URL of an operation that is not at the base URL: OpenAPI 3.1, Server Object.
+pub(crate) fn own_url(
+    operation: &Operation,
+    base: &str,
+    options: &ServerOptions,
+) -> Result<Option<String>, String> {
+    let of = |object: &serde_json::Map<String, Value>| object.get("servers").cloned();
+    let Some(servers) = of(operation.object).or_else(|| of(operation.item)) else {
+        return Ok(None);
+    };
+    let urls = urls_in(&servers, options)?;
+    let Some(url) = urls.into_iter().next().filter(|it| it != base) else {
+        return Ok(None);
+    };
+    let host = host_of(&url);
+    let is_allowed =
+        host == host_of(base) || options.hosts.iter().any(|it| Some(it) == host.as_ref());
+    if !is_allowed {
+        let host = host.unwrap_or_default();
+        return Err(format!(
+            "it is on another host, {host}, which is not allowed"
+        ));
+    }
+    Ok(Some(url))
+}
+
+fn host_of(url: &str) -> Option<String> {
+    Some(Url::parse(url).ok()?.host_str()?.to_owned())
+}
+
+/// Returns the absolute URLs of servers, with the variables' values.
+fn urls_in(servers: &Value, options: &ServerOptions) -> Result<Vec<String>, String> {
+    let servers = servers.as_array().into_iter().flatten();
+    let urls = servers.filter_map(|server| {
+        let url = server["url"].as_str()?;
+        let is_absolute = url.starts_with("https://") || url.starts_with("http://");
+        is_absolute.then(|| filled(url, &server["variables"], options))
+    });
+    urls.map(|url| checked(&url?)).collect()
+}
+
+/// Replaces the variables of a URL.
+fn filled(url: &str, variables: &Value, options: &ServerOptions) -> Result<String, String> {
+    let mut url = url.to_owned();
+    for (name, variable) in variables.as_object().into_iter().flatten() {
+        let chosen = options.variables.get(name).map(String::as_str);
+        let value = chosen
+            .or_else(|| variable["default"].as_str())
+            .unwrap_or_default();
+        let values = variable["enum"].as_array();
+        if values.is_some_and(|it| !it.iter().any(|it| it == value)) {
+            return Err(format!("the server's variable {name} cannot be {value:?}"));
+        }
+        url = url.replace(&format!("{{{name}}}"), value);
+    }
+    Ok(url)
+}
+
+/// Returns the URL without a slash at its end, if paths can be appended to it.
+pub(crate) fn checked(url: &str) -> Result<String, String> {
+    let parsed =
+        Url::parse(url).map_err(|error| format!("the URL {url:?} is not valid: {error}"))?;
+    let is_bare = parsed.query().is_none()
+        && parsed.fragment().is_none()
+        && parsed.username().is_empty()
+        && parsed.password().is_none()
+        && !url.contains(['{', '}', '\\', ' ']);
+    let is_web = matches!(parsed.scheme(), "https" | "http") && parsed.has_host();
+    if !is_bare || !is_web {
+        return Err(format!("no path can be appended to the URL {url:?}"));
+    }
+    Ok(url.trim_end_matches('/').to_owned())
+}

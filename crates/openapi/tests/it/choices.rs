@@ -1,0 +1,202 @@
+//! What an owner chooses and says about operations.
+
+use lambda_tools_openapi::{OpenApi, Reduction};
+use serde_json::{Value, json};
+
+fn document() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": "Pets API", "version": "1"},
+        "servers": [{"url": "https://{region}.pets.example/v1", "variables": {"region": {"default": "eu", "enum": ["eu", "us"]}}}],
+        "components": {"securitySchemes": {
+            "key": {"type": "http", "scheme": "bearer"},
+            "user": {"type": "oauth2", "flows": {"authorizationCode": {
+                "authorizationUrl": "https://login.example/authorize", "tokenUrl": "https://login.example/token", "scopes": {}}}},
+            "tls": {"type": "mutualTLS"},
+        }},
+        "paths": {
+            "/pets": {
+                "get": {"operationId": "listPets", "tags": ["pets"], "summary": "Lists pets", "security": [{"user": ["read"]}, {"key": []}],
+                    "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}], "responses": {}},
+                "post": {"operationId": "search", "tags": ["pets"], "summary": "Searches pets", "x-mcp": {"name": "findPets", "readOnly": true}, "responses": {}},
+            },
+            "/owners": {"get": {"operationId": "owners", "tags": ["people"], "x-mcp": false, "responses": {}}},
+            "/vault": {"get": {"operationId": "vault", "tags": ["pets"], "security": [{"tls": []}], "responses": {}}},
+        },
+    })
+}
+
+fn api() -> OpenApi {
+    OpenApi::new(document()).unwrap()
+}
+
+fn ids(reduction: &Reduction) -> Vec<String> {
+    let tools: Value = serde_json::from_str(&reduction.tools.to_json()).unwrap();
+    tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn nothing_becomes_a_tool_that_nobody_chose() {
+    let mut document = document();
+    document["paths"]["/pets"]["post"]
+        .as_object_mut()
+        .unwrap()
+        .remove("x-mcp");
+    let error = OpenApi::new(document)
+        .unwrap()
+        .reduce()
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("methods: pets (3), people (1)"), "{error}");
+    let error = api()
+        .include_tags(["cats"])
+        .reduce()
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "the document has no tag \"cats\"");
+    let error = api()
+        .include_all()
+        .rename("nothing", "A")
+        .reduce()
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "the document has no operation \"nothing\"");
+}
+
+#[test]
+fn operations_are_chosen_in_several_ways() {
+    let list = "Pets.ListPets@1.0.0".to_owned();
+    let find = "Pets.FindPets@1.0.0".to_owned();
+    for (api, expected) in [
+        (api(), vec![find.clone()]),
+        (
+            api().include_tags(["pets"]),
+            vec![list.clone(), find.clone()],
+        ),
+        (
+            api().include_tags(["pets"]).include_methods(["get"]),
+            vec![list.clone()],
+        ),
+        (api().include_methods(["GET"]), vec![list.clone()]),
+        (
+            api().include_paths(["/pe*"]).exclude(["search"]),
+            vec![list.clone()],
+        ),
+        (
+            api().include_operations(["GET /pets"]).exclude(["search"]),
+            vec![list.clone()],
+        ),
+        (
+            api()
+                .include_all()
+                .toolkit("Zoo")
+                .tool_version("2.1.0")
+                .exclude(["search"]),
+            vec!["Zoo.ListPets@2.1.0".to_owned()],
+        ),
+    ] {
+        assert_eq!(ids(&api.reduce().unwrap()), expected);
+    }
+    let reduction = api().include_all().reduce().unwrap();
+    let reason = &reduction.report.left_out[0];
+    assert_eq!(reason.operation, "GET /vault");
+    assert!(reason.text.contains("mutualTLS"), "{reason}");
+    assert_eq!(
+        (reduction.report.operations, reduction.report.chosen),
+        (4, 3)
+    );
+}
+
+#[test]
+fn the_owner_says_what_the_document_does_not() {
+    let api = api().include_operations(["listPets"]).exclude(["search"]);
+    let api = api
+        .rename("listPets", "all-pets")
+        .describe("listPets", "Lists what barks.")
+        .fix("listPets", "limit", json!(5));
+    let api = api
+        .server_variable("region", "us")
+        .security(["key"])
+        .secret("key", "PETS_TOKEN")
+        .idempotency_header("Idempotency-Key");
+    let tools: Value = serde_json::from_str(&api.reduce().unwrap().tools.to_json()).unwrap();
+    assert_eq!(tools["base_url"], "https://us.pets.example/v1");
+    assert_eq!(tools["idempotency_header"], "Idempotency-Key");
+    assert_eq!(
+        tools["credentials"],
+        json!({"key": {"type": "header", "name": "Authorization", "prefix": "Bearer ", "secret": "PETS_TOKEN"}})
+    );
+    let tool = &tools["tools"][0];
+    assert_eq!(tool["id"], "Pets.AllPets@1.0.0");
+    assert_eq!(tool["description"], "Lists what barks.");
+    assert_eq!(tool["input"]["properties"], json!({}));
+    assert_eq!(
+        tool["request"]["parameters"],
+        json!([{"name": "limit", "in": "query", "fixed": 5}])
+    );
+    let error = api
+        .fix("listPets", "nothing", json!(1))
+        .reduce()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("none of the operations"), "{error}");
+    let error = self::api()
+        .include_all()
+        .server_variable("region", "moon")
+        .reduce()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("cannot be \"moon\""), "{error}");
+}
+
+#[test]
+fn users_grant_their_own_tokens() {
+    let reduction = api().include_tags(["pets"]).reduce().unwrap();
+    let provider = &reduction.tools.providers()[0];
+    assert_eq!(
+        (&*provider.id, &*provider.token_url),
+        ("pets", "https://login.example/token")
+    );
+    assert_eq!(provider.scopes, ["read"]);
+    assert!(reduction.tools.secrets().is_empty());
+}
+
+#[test]
+fn too_many_tools_need_a_decision() {
+    let mut document = document();
+    for number in 0..50 {
+        document["paths"][format!("/many/{number}")] =
+            json!({"get": {"operationId": format!("many{number}"), "responses": {}}});
+    }
+    let api = OpenApi::new(document).unwrap().include_all();
+    let error = api.reduce().unwrap_err().to_string();
+    assert!(
+        error.contains("52 tools") && error.contains("searchable"),
+        "{error}"
+    );
+    assert_eq!(api.clone().list_all().reduce().unwrap().tools.len(), 52);
+    assert_eq!(api.searchable().tools().unwrap().len(), 3);
+}
+
+#[test]
+fn tools_of_the_same_name_are_left_out_together() {
+    let mut document = document();
+    document["paths"]["/twin"] = json!({"get": {"operationId": "list_pets", "responses": {}}});
+    let reduction = OpenApi::new(document)
+        .unwrap()
+        .include_all()
+        .reduce()
+        .unwrap();
+    let left_out: Vec<_> = reduction
+        .report
+        .left_out
+        .iter()
+        .map(|it| &*it.operation)
+        .collect();
+    assert_eq!(left_out, ["GET /vault", "GET /pets", "GET /twin"]);
+}

@@ -1,0 +1,159 @@
+//! Real documents become tools, and what does not is named.
+//!
+//! Three of them come from npm (tests/install). `OPENAPI_DOCUMENTS` may name a folder with more:
+//! museum, figma, twilio, discord, asana, openai, box, plaid and github, as JSON.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use lambda_tools_core::Toolkit;
+use lambda_tools_models::{ModelApi, ModelTools};
+use lambda_tools_openapi::{ApiTools, OpenApi, Report};
+use serde_json::{Value, json};
+use test_support::repository;
+
+/// The documents, with the numbers of their operations that GET, PUT, POST, DELETE, OPTIONS, HEAD, PATCH
+/// and TRACE have, and the hosts beside the first one.
+const KNOWN: [(&str, usize, &[&str]); 9] = [
+    ("asana", 247, &[]),
+    (
+        "box",
+        296,
+        &["account.box.com", "dl.boxcloud.com", "upload.box.com"],
+    ),
+    ("discord", 242, &[]),
+    ("figma", 47, &[]),
+    ("github", 1223, &["uploads.github.com"]),
+    ("museum", 8, &[]),
+    ("openai", 288, &[]),
+    ("plaid", 329, &[]),
+    ("twilio", 197, &[]),
+];
+
+/// A document, with its number of operations.
+pub(crate) struct RealDocument {
+    pub(crate) name: String,
+    pub(crate) operations: usize,
+    pub(crate) document: Value,
+    hosts: &'static [&'static str],
+}
+
+impl RealDocument {
+    /// Returns all documents that are there.
+    pub(crate) fn all() -> Vec<Self> {
+        let folder = std::env::var_os("OPENAPI_DOCUMENTS").map(PathBuf::from);
+        let folder = folder.unwrap_or_else(|| repository("target/openapi-documents"));
+        let documents = KNOWN.iter().filter_map(|(name, operations, hosts)| {
+            let text = fs::read(folder.join(format!("{name}.json"))).ok()?;
+            let document = serde_json::from_slice(&text).unwrap();
+            Some(Self {
+                name: (*name).to_owned(),
+                operations: *operations,
+                document,
+                hosts,
+            })
+        });
+        let documents: Vec<_> = documents.collect();
+        assert!(
+            documents.len() >= 3,
+            "tests/install brings three documents to {}",
+            folder.display()
+        );
+        documents
+    }
+
+    /// Returns the URL of its first server.
+    pub(crate) fn server(&self) -> String {
+        let url = self.document["servers"][0]["url"].as_str();
+        url.unwrap_or("https://api.example").to_owned()
+    }
+
+    /// Reduces all operations.
+    pub(crate) fn reduced(&self) -> (ApiTools, Report) {
+        let api = OpenApi::new(self.document.clone()).unwrap();
+        let api = api
+            .include_all()
+            .list_all()
+            .base_url(self.server())
+            .hosts(self.hosts.iter().copied());
+        let reduction = api.reduce().unwrap();
+        (reduction.tools, reduction.report)
+    }
+}
+
+#[test]
+fn nearly_all_operations_become_tools_and_the_others_are_named() {
+    let (mut operations, mut made) = (0, 0);
+    for document in RealDocument::all() {
+        let (tools, report) = document.reduced();
+        println!(
+            "{}: {} of {} operations",
+            document.name,
+            tools.len(),
+            report.operations
+        );
+        report.left_out.iter().for_each(|note| println!("  {note}"));
+        assert_eq!(report.operations, document.operations, "{}", document.name);
+        assert_eq!(
+            tools.len() + report.left_out.len(),
+            report.operations,
+            "{}",
+            document.name
+        );
+        operations += report.operations;
+        made += tools.len();
+    }
+    println!("{made} of {operations}");
+    assert!(made * 100 >= operations * 98, "{made} of {operations}");
+}
+
+#[test]
+fn the_toolkit_accepts_every_tool_and_so_does_a_program_that_reads_the_file() {
+    for document in RealDocument::all() {
+        let (tools, _) = document.reduced();
+        let read = ApiTools::from_json(&tools.to_json()).unwrap();
+        let toolkit = Toolkit::new(read.tools().unwrap()).unwrap();
+        toolkit.check().unwrap();
+        assert_eq!(toolkit.definitions().len(), tools.len());
+    }
+}
+
+/// Checks a list of tools with `tests/openapi/check_tools.py`.
+fn check_outside(name: &str, options: &[&str], list: &Value) {
+    let folder = repository("target/tmp");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{name}.json"));
+    fs::write(&file, list.to_string()).unwrap();
+    let mut command = Command::new(repository("target/venv-openapi-tools/bin/python"));
+    command.arg(repository("tests/openapi/check_tools.py"));
+    let output = command.args(options).arg(&file).output().unwrap();
+    let [said, mistakes] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    assert!(output.status.success(), "{name}: {said} {mistakes}");
+}
+
+#[test]
+fn the_published_rules_of_apis_accept_every_tool() {
+    for document in RealDocument::all() {
+        let (tools, _) = document.reduced();
+        let toolkit = Toolkit::new(tools.tools().unwrap()).unwrap();
+        // As MCP lists them.
+        let listed = toolkit.entries().iter().zip(toolkit.definitions());
+        let listed = listed.map(|(entry, definition)| {
+            json!({"name": entry.id.qualified().replace('.', "_"),
+                "description": definition.description, "inputSchema": entry.tool.input.value()})
+        });
+        check_outside(&format!("tools-{}", document.name), &[], &listed.collect());
+        for definition in toolkit.definitions() {
+            // One by one: a list has its own limit.
+            let strict = ModelTools::new(ModelApi::OpenAi { strict: true }, [definition.clone()]);
+            assert_eq!(strict.list().len(), 1, "{}", definition.id);
+        }
+        let gateway = toolkit.definitions().into_iter();
+        let gateway =
+            gateway.flat_map(|it| ModelTools::new(ModelApi::AgentCore, [it]).list().to_vec());
+        check_outside(
+            &format!("gateway-{}", document.name),
+            &["--agentcore"],
+            &gateway.collect(),
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Real documents, requests that outside programs judge, and inputs that try to leave the API.
+
+mod answers;
+mod attacks;
+mod choices;
+mod documents;
+mod inputs;
+mod mutations;
+mod recorder;
+mod requests;

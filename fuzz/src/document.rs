@@ -1,0 +1,40 @@
+//! OpenAPI documents: an error, or tools whose operations are all made or named, and which the toolkit
+//! and the reader of the file accept.
+
+use lambda_tools::{
+    Toolkit,
+    from_openapi::{ApiTools, OpenApi},
+};
+
+use crate::{MemoryBound, bounded};
+
+/// References multiply what a document says, up to the limit of an input for each operation; each
+/// input is compiled.
+const BOUND: MemoryBound = MemoryBound {
+    per_byte: 64 * 1024,
+    base: 64 << 20,
+};
+
+pub fn run(data: &[u8]) {
+    let Ok(document) = serde_json::from_slice(data) else {
+        return;
+    };
+    bounded(data.len(), BOUND, || check(document));
+}
+
+fn check(document: serde_json::Value) {
+    let api = OpenApi::new(document).map(|api| api.include_all().list_all());
+    let Ok(reduction) = api.and_then(|api| api.base_url("https://api.example").reduce()) else {
+        return;
+    };
+    let report = &reduction.report;
+    assert_eq!(
+        reduction.tools.len() + report.left_out.len(),
+        report.operations
+    );
+    let read =
+        ApiTools::from_json(&reduction.tools.to_json()).expect("it reads what it has written");
+    let toolkit =
+        Toolkit::new(read.tools().expect("the URL is public")).expect("the ids are valid");
+    toolkit.check().expect("the definitions are valid");
+}
