@@ -206,6 +206,8 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
 mod long {
     use super::*;
 
+    mod from_openapi;
+
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs cargo-lambda and curl; run .ci/long"]
     async fn the_commands_of_a_readme_for_mcp_alone_work() {
@@ -358,4 +360,42 @@ fn every_combination_has_a_valid_sam_template() {
     sam.current_dir(templates[0].parent().unwrap());
     let stdout = stdout_of(sam.env("SAM_CLI_TELEMETRY", "0"));
     assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
+}
+
+/// The answers that `lambda-tools openapi` gives for a document with secrets, and for one with users.
+#[test]
+#[ignore = "needs cargo-lambda and aws-sam-cli; run tests/all"]
+fn projects_for_documents_have_valid_sam_templates() {
+    let oauth = [
+        ("oauth_provider", "figma"),
+        ("oauth_authorize_url", "https://figma.example/authorize"),
+        ("oauth_token_url", "https://figma.example/token"),
+    ];
+    let mut templates = Vec::new();
+    for secrets in ["environment", "secrets-manager"] {
+        for auth in ["api-key", "oidc", "iam"] {
+            let name = format!("openapi-{secrets}-{auth}");
+            let mut answers = vec![CLONE, ("secrets", secrets), ("auth", auth)];
+            answers.push(("api_secrets", "FIGMA_TOKEN,FIGMA_KEY"));
+            if auth == "oidc" {
+                answers.extend(oauth);
+            }
+            let project = Project::generate_from(&repository("templates/openapi"), &name, &answers);
+            project.cargo(&["fmt", "--check"]);
+            let template = Template::transform(&project.folder.join("template.yaml"));
+            check_network(&template);
+            let resources = template.resources(&[]);
+            let function = of_type(&resources, "AWS::Lambda::Function")[0];
+            let variables = &function["Environment"]["Variables"];
+            let from_manager = secrets == "secrets-manager";
+            assert_eq!(variables.get("FIGMA_KEY").is_none(), from_manager);
+            let has_users = auth == "oidc";
+            assert_eq!(variables.get("TOOLS_OAUTH_TABLE").is_some(), has_users);
+            let tables = of_type(&resources, "AWS::DynamoDB::Table");
+            assert_eq!(tables.len(), usize::from(has_users));
+            templates.push(project.folder.join("template.yaml"));
+        }
+    }
+    let stdout = stdout_of(Command::new(installed("cfn-lint")).args(&templates));
+    assert_eq!(stdout, "");
 }

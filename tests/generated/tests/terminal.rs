@@ -67,6 +67,24 @@ impl Terminal {
         }
     }
 
+    /// Sets a variable of the user's environment.
+    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
+        self.variables.retain(|(it, _)| *it != name);
+        self.variables.push((name, value.to_owned()));
+    }
+
+    /// Adds a folder of programs.
+    pub(crate) fn add_to_path(&mut self, folder: &Path) {
+        let path = self.variables.iter().find(|(name, _)| *name == "PATH");
+        let path = format!("{}:{}", folder.display(), path.unwrap().1);
+        self.set("PATH", &path);
+    }
+
+    /// Returns the address of the server that was left running.
+    pub(crate) fn url(&self) -> &str {
+        &self.server.as_ref().unwrap().url
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

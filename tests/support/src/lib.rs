@@ -20,6 +20,7 @@ pub mod marks;
 pub mod mcp;
 pub mod models;
 pub mod openid;
+pub mod prism;
 pub mod requests;
 pub mod sam;
 pub mod sign_in;

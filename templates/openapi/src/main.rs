@@ -1,0 +1,36 @@
+//! Tools for AI agents out of {% if openapi %}{{ openapi }}{% else %}an OpenAPI document{% endif %}, as one AWS Lambda function.
+
+#[cfg(test)]
+mod tests;
+
+{% if oauth_provider -%}
+use lambda_tools::{Error, OAuth, Server, Toolkit, from_openapi::ApiTools, oauth::Provider, run};
+{%- else -%}
+use lambda_tools::{Error, Server, Toolkit, from_openapi::ApiTools, run};
+{%- endif %}
+
+fn main() -> Result<(), Error> {
+    // Another server of the same API, such as that of a test environment.
+    run(server(std::env::var("API_URL").ok())?)
+}
+
+fn server(api_url: Option<String>) -> Result<Server, Error> {
+    let mut api = ApiTools::from_json(include_str!("../tools.json"))?;
+    if let Some(url) = api_url {
+        api = api.base_url(url).allow_private();
+    }
+{%- if oauth_provider %}
+    // Register this server there, with the redirect URI URL/authorization/{{ oauth_provider }}/callback.
+    let client_id = std::env::var("OAUTH_CLIENT_ID").unwrap_or_default();
+    let provider = Provider::new(
+        "{{ oauth_provider }}",
+        client_id,
+        "OAUTH_CLIENT_SECRET",
+        "{{ oauth_authorize_url }}",
+        "{{ oauth_token_url }}",
+    );
+    Ok(Server::new(Toolkit::new(api.tools()?)?).oauth(OAuth::with([provider])))
+{%- else %}
+    Ok(Server::new(Toolkit::new(api.tools()?)?))
+{%- endif %}
+}
