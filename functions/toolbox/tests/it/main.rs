@@ -9,6 +9,7 @@ mod deployed;
 mod documents;
 mod events;
 mod explorer;
+mod figma;
 mod lambda;
 mod leaks;
 mod licenses;
