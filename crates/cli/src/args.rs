@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What the program does.
+/// The subcommands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Turns operations of an OpenAPI document into tools
@@ -132,7 +132,7 @@ pub(crate) struct Access {
     pub(crate) allow_private: bool,
 }
 
-/// What is written.
+/// The files to write.
 #[derive(Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Results {

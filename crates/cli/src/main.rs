@@ -17,7 +17,7 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-/// What went wrong, in words for a terminal.
+/// An error message for the terminal.
 pub(crate) type Error = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     }
     let api = reached(changed(api, &options.changes), &options.access);
     let Reduction { tools, report, .. } = api.reduce()?;
-    // What a program would refuse at its start is refused here.
+    // The generated program would fail at start-up with the same error.
     Toolkit::new(tools.clone().tools()?)?;
     save(&tools, options)?;
     match &options.results.report {

@@ -1,6 +1,6 @@
-//! What came of a document, in words.
+//! The summary that the command prints.
 //!
-//! What is printed is short: of a large document, hundreds of operations may be left out.
+//! It is short, because hundreds of operations of a large document may be left out.
 
 use std::{
     collections::BTreeMap,

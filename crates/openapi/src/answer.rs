@@ -1,4 +1,4 @@
-//! What the responses of an operation are to a model.
+//! The kind of answer that a tool gives, derived from the responses of its operation.
 
 use serde_json::{Map, Value};
 

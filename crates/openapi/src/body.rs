@@ -19,7 +19,7 @@ pub(crate) struct Body {
     /// The properties, by the names of the fields, or `body` alone.
     pub(crate) properties: Object,
     pub(crate) required: Vec<String>,
-    /// What the description of the tool has to say.
+    /// Sentences to add to the tool's description.
     pub(crate) note: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Input {
     pub(crate) schema: Value,
     pub(crate) parameters: Vec<ParameterPlan>,
     pub(crate) body: Option<BodyPlan>,
-    /// What the description of the tool has to say.
+    /// Sentences to add to the tool's description.
     pub(crate) notes: Vec<String>,
     /// True if parts of the schema were left out.
     pub(crate) is_cut: bool,

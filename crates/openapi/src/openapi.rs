@@ -59,7 +59,7 @@ pub struct OpenApi {
     lists_all: bool,
 }
 
-/// The tools of a document, and what became of the operations that are none.
+/// The tools of a document, and a report on the operations that were left out.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reduction {

@@ -5,7 +5,7 @@
 //! rejection instead; the two never mix.
 
 #[cfg(feature = "http")]
-mod response;
+pub mod response;
 
 use std::{error::Error, io, time::Duration};
 

@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use http::header::{LOCATION, RETRY_AFTER};
-use lambda_tools_core::{Context, Failure, retry_after, text::clipped};
+use lambda_tools_core::{
+    Context, Failure, retry_after, text::clipped, tool::failure::response::api_error::text_in,
+};
 use reqwest::Response;
 use serde_json::Value;
 
@@ -18,18 +20,6 @@ const LONGEST_PROMPT: usize = 2048;
 const LONGEST_ERROR: usize = 8192;
 /// The time to wait where the API does not say.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
-/// The fields with the text of an error, or with an object or a list that has it: RFC 9457, 3.1, and
-/// what many APIs have in common.
-const FIELDS: [&str; 7] = [
-    "detail",
-    "error_description",
-    "error_message",
-    "message",
-    "error",
-    "errors",
-    "title",
-];
-
 /// Returns the failure of a response that reports an error.
 pub(super) async fn of_response(
     response: Response,
@@ -149,15 +139,6 @@ fn may_retry(status: u16, may_repeat: bool) -> bool {
 fn redacted(text: String, cx: &Context) -> String {
     // Before it is cut: a part of a secret could not be recognized.
     cx.redacted(&text).unwrap_or(text)
-}
-
-fn text_in(value: &Value) -> Option<&str> {
-    match value {
-        Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()),
-        Value::Array(items) => text_in(items.first()?),
-        Value::Object(fields) => FIELDS.iter().find_map(|name| text_in(fields.get(*name)?)),
-        _ => None,
-    }
 }
 
 /// Returns the API's whole answer, with the names that models know of the parameters in it.

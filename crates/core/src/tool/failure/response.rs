@@ -1,6 +1,6 @@
 //! Failures from HTTP responses.
 
-mod api_error;
+pub mod api_error;
 
 use std::time::SystemTime;
 

@@ -17,9 +17,10 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The fields with the text of an error, or with an object or a list that has it: RFC 9457, 3.1;
 /// RFC 6749, 5.2; JSON:API 1.1, Errors; and what many APIs have in common.
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 7] = [
     "detail",
     "error_description",
+    "error_message",
     "message",
     "error",
     "errors",
@@ -68,7 +69,8 @@ async fn start_of(body: impl Body) -> Vec<u8> {
     start
 }
 
-fn text_in(value: &Value) -> Option<&str> {
+/// Returns the text of an error in a response's JSON.
+pub fn text_in(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()),
         Value::Array(items) => text_in(items.first()?),
