@@ -36,6 +36,8 @@ pub(crate) struct Invocation {
     pub(crate) deadline: Option<SystemTime>,
     /// The maximum size of the response, in bytes.
     pub(crate) max_response_size: usize,
+    /// True if the response may arrive in parts, while the call runs.
+    pub(crate) streams: bool,
     /// The server's public URL, if the platform provides it.
     pub(crate) base_url: Option<String>,
     /// Lambda's id for the invocation.
@@ -56,6 +58,7 @@ impl Default for Invocation {
         Self {
             deadline: None,
             max_response_size: LARGEST_PAYLOAD,
+            streams: false,
             base_url: None,
             request_id: None,
             xray: None,

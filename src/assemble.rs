@@ -13,7 +13,7 @@ use lambda_http::tower::ServiceExt;
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
     Auth, EventKind, Server, Toolkit,
-    call::{Engine, large_requests::LargeRequests},
+    call::{Engine, background::Worker, large_requests::LargeRequests},
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
@@ -65,6 +65,8 @@ pub(crate) fn assemble(
         lists_callable: server.lists_callable.unwrap_or_default(),
         shows_calls: server.shows_calls,
         watch: server.watch,
+        worker: Worker::default(),
+        task_after: server.task_after,
     });
     let observer = Observer {
         clock,
@@ -77,6 +79,7 @@ pub(crate) fn assemble(
         wall_clock,
         max_request_size: server.max_request_size,
         events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
+        streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
         names: ModelNames::default(),

@@ -5,18 +5,23 @@
 //! and a call that lacks a secret cannot start. The engine knows nothing about protocols, HTTP or
 //! events.
 
+pub(crate) mod background;
 mod claim;
 mod execution;
+mod exposed;
 mod grants;
+mod hand_over;
 pub(crate) mod large_requests;
+mod perform;
 mod prepare;
 pub(crate) mod rejection;
 mod run;
 mod validate;
 pub(crate) mod watch;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -24,19 +29,22 @@ use crate::{
     arrival::Arrival,
     auth::PermittedUsers,
     clock::Clock,
-    idempotency::deduplication::Deduplication,
+    idempotency::deduplication::{Claim, Deduplication},
     oauth::Broker,
     observe::{spans::Spans, trail::Trail},
     secrets::SecretCache,
     text::LONGEST_ID,
     tool::{
         id::Selector,
+        parts::TaskSupport,
+        progress::Follower,
         question::Answers,
         schema::RoundedNumbers,
         toolkit::{ToolEntry, ToolNotFound},
     },
 };
 
+use background::Worker;
 use execution::{CallId, Execution};
 use large_requests::{LargeRequestPermit, LargeRequests};
 use rejection::{InsufficientScope, Rejection};
@@ -63,6 +71,10 @@ pub(crate) struct Engine {
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
+    /// Whoever does the work of calls that outlast their requests.
+    pub(crate) worker: Worker,
+    /// The time after which a client gets a task instead of an outcome.
+    pub(crate) task_after: Duration,
 }
 
 /// A call as requested.
@@ -73,15 +85,34 @@ pub(crate) struct Call {
     pub(crate) input: Value,
     pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
+    pub(crate) background: Background,
+    /// Whoever wants to know how far the call has got.
+    pub(crate) follower: Option<Follower>,
     /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,
 }
 
-/// The context that the client sends in addition to the input.
+/// Where a call of a tool in the [background](crate::Tool::background) runs.
 #[derive(Default)]
+pub(crate) enum Background {
+    /// In its own invocation, which the caller waits for.
+    #[default]
+    InPlace,
+    /// Elsewhere. The client waits for the outcome, as long as its request may take.
+    Elsewhere,
+    /// Elsewhere. The client takes a task instead of the outcome.
+    Task,
+    /// Here: it was handed over.
+    Started(Box<Claim>),
+}
+
+/// The context that the client sends in addition to the input.
+#[derive(Default, Deserialize, Serialize)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
+    #[serde(with = "exposed")]
     pub(crate) tokens: BTreeMap<String, Secret>,
+    #[serde(with = "exposed")]
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// The user's answers to questions; `None` if the client cannot ask its user.
     pub(crate) answers: Option<Answers>,
@@ -126,6 +157,12 @@ impl Engine {
         let entry = self.toolkit.resolve(&call.selector, is_listed);
         let entry = entry.map_err(|error| tool_not_found(&call.selector, error))?;
         trail.tool = Some(entry.clone());
+        if entry.tool.tasks == TaskSupport::Required
+            && matches!(call.background, Background::Elsewhere)
+            && self.hands_over(&entry.tool)
+        {
+            return Err(Rejection::RequiresTask);
+        }
         let scopes = self
             .auth
             .missing_scopes(&caller, &entry.tool, &self.toolkit);
@@ -142,6 +179,8 @@ impl Engine {
             id,
             arrival,
             caller,
+            background: std::mem::take(&mut call.background),
+            follower: call.follower.take(),
             spans,
         });
         let valid = ResolvedCall { call, execution }.validate().await?;

@@ -18,6 +18,8 @@ mod path;
 mod principal;
 mod request;
 mod rest;
+mod streamed;
+mod task;
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -50,6 +52,8 @@ use encoding::EventBody;
 use format::{EventError, EventFormat, format_of};
 use parse::parse;
 use principal::Principal;
+pub(crate) use streamed::StreamedResponse;
+pub(crate) use task::FIELD as TASK_EVENT;
 
 /// The source of an event, which determines the format of its response.
 #[derive(Clone, Copy, Debug)]
@@ -118,19 +122,34 @@ pub(crate) async fn invoke(
         let answer = agentcore::answer(app, event, &context, invocation).await?;
         return Ok(EventResponse::Answer(answer));
     }
-    let request = match format_of(event)? {
+    let (kind, request) = match format_of(event)? {
         EventFormat::Rest => {
             accept(EventKind::RestApi)?;
-            parse(event).map(rest::request)?
+            (EventKind::RestApi, parse(event).map(rest::request)?)
+        }
+        // Accepted like the same event of a REST API, but never answered with a stream.
+        EventFormat::HttpAsRest => {
+            accept(EventKind::RestApi)?;
+            (EventKind::HttpApi, parse(event).map(rest::request)?)
         }
         EventFormat::Http => {
             let parsed = parse(event)?;
-            accept(http_api::kind_of(&parsed))?;
-            http_api::request(parsed)
+            let kind = http_api::kind_of(&parsed);
+            accept(kind)?;
+            (kind, http_api::request(parsed))
         }
         EventFormat::Alb => {
-            accept(EventKind::LoadBalancer)?;
-            parse(event).map(load_balancer::request)?
+            let kind = EventKind::LoadBalancer;
+            accept(kind)?;
+            (kind, parse(event).map(load_balancer::request)?)
+        }
+        // Only the function itself sends it, and never with a client context.
+        EventFormat::Task if context.client_context.is_some() => {
+            return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
+        }
+        EventFormat::Task => {
+            let answer = task::answer(app, event, invocation_of(&context, is_cold)).await?;
+            return Ok(EventResponse::Answer(answer));
         }
         EventFormat::Direct => {
             if !app.events.contains(&EventKind::DirectErrors) {
@@ -140,7 +159,8 @@ pub(crate) async fn invoke(
             return Ok(EventResponse::Answer(answer));
         }
     };
-    Ok(respond(router, request, context, is_cold).await)
+    let streams = app.streaming.contains(&kind);
+    Ok(respond(router, request, context, is_cold, streams).await)
 }
 
 fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {
@@ -160,6 +180,7 @@ async fn respond(
     event: Event,
     context: lambda_runtime::Context,
     is_cold: bool,
+    streams: bool,
 ) -> EventResponse {
     let Event {
         source,
@@ -170,6 +191,7 @@ async fn respond(
         Ok(request) => {
             let invocation = Invocation {
                 max_response_size: source.largest_response(),
+                streams,
                 base_url: request.extensions().get().and_then(base_url),
                 verified: principal.as_ref().and_then(|it| it.verified.clone()),
                 caller: principal.map(|it| it.caller),
@@ -180,6 +202,14 @@ async fn respond(
         Err(response) => *response,
     };
     let (parts, body) = response.into_parts();
+    if streams {
+        let response = StreamedResponse {
+            source,
+            parts,
+            body,
+        };
+        return EventResponse::Stream(Box::new(response));
+    }
     match collected(body).await {
         Ok(body) => {
             let body = EventBody::of(&parts, body);
@@ -219,6 +249,9 @@ pub(crate) enum EventResponse {
     },
     /// The answer to a call by itself.
     Answer(Box<RawValue>),
+    /// A response that is sent in parts, not as JSON.
+    #[serde(skip)]
+    Stream(Box<StreamedResponse>),
 }
 
 /// A response without its body.

@@ -15,7 +15,7 @@ use std::{any::type_name, fmt, sync::Arc, time::Duration};
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
-pub(crate) use fingerprint::{CallIdentity, fingerprint_of};
+pub(crate) use fingerprint::{CallIdentity, fingerprint_of, owner_of};
 use record::{CallRecord, CallState, LIMITS};
 
 /// The settings for deduplication: the store that remembers calls, and its time limits.

@@ -35,7 +35,7 @@
 //! | --- | --- |
 //! | [`tools`] | inputs, outputs, failures, state, questions, versions |
 //! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
-//! | [`idempotency`] | what happens when a call is repeated |
+//! | [`idempotency`], [`long_calls`] | what happens when a call is repeated; calls that take longer than their clients wait |
 //! | [`testing`] | replaying and recording events |
 //! | [`explorer`], [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | trying tools in a browser; connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
 //! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
@@ -63,6 +63,7 @@
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
+//! | `tasks` | calls in the background, which MCP clients ask for later ([`long_calls`]) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
 //! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 
@@ -82,7 +83,7 @@ mod agentcore_user;
 mod arrival;
 mod assemble;
 mod auth;
-#[cfg(any(feature = "dynamodb", feature = "secrets-manager"))]
+#[cfg(feature = "aws")]
 mod aws;
 mod call;
 mod challenge;
@@ -148,6 +149,9 @@ pub mod explorer {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/lambda.md")]
 pub mod lambda {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/long-calls.md")]
+pub mod long_calls {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/mcp.md")]
 pub mod mcp {}

@@ -32,6 +32,7 @@ mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
+pub(crate) mod tasks;
 pub(crate) mod wording;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! An optional builder between [`Toolkit`] and [`serve`](crate::serve): where the defaults are
 //! enough, the toolkit can be passed to `serve` directly.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use axum::Router;
 
@@ -16,6 +16,9 @@ use crate::{
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
 /// Lambda accepts.
 const DEFAULT_MAX_REQUEST_SIZE: usize = 1 << 20;
+
+/// The time after which a client gets a task: a call that takes less needs no second request.
+const TASK_AFTER: Duration = Duration::from_secs(2);
 
 /// The work to do before the process ends.
 pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
@@ -50,8 +53,10 @@ pub struct Server {
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) events: Option<Vec<EventKind>>,
+    pub(crate) streaming: Option<Vec<EventKind>>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) lists_callable: Option<bool>,
+    pub(crate) task_after: Duration,
     pub(crate) explorer: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
@@ -78,8 +83,10 @@ impl Server {
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
             events: None,
+            streaming: None,
             agentcore_user: None,
             lists_callable: None,
+            task_after: TASK_AFTER,
             explorer: None,
             is_healthy: None,
             router_changes: Vec::new(),
@@ -215,6 +222,21 @@ impl Server {
         self
     }
 
+    /// Sets the kinds of events whose responses are streams: [`EventKind::FunctionUrl`] and
+    /// [`EventKind::RestApi`]. Then MCP clients see the [progress](crate::Context::progress) of a call
+    /// while it runs ([`long_calls`](crate::long_calls)).
+    ///
+    /// No event says whether its source streams, and with a wrong setting no response can be read: set
+    /// it if, and only if, the function URL has the invoke mode `RESPONSE_STREAM`, or the REST API
+    /// the response transfer mode `STREAM`. By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, responses are whole. The local server always
+    /// streams.
+    #[must_use]
+    pub fn streaming(mut self, kinds: impl IntoIterator<Item = EventKind>) -> Self {
+        self.streaming = Some(kinds.into_iter().collect());
+        self
+    }
+
     /// Sets the header in which an `AgentCore` Gateway passes on the user of a call
     /// ([`agentcore`](crate::agentcore)). By default the environment decides (see
     /// [`serve`](crate::serve)); without a setting, such calls have no user.
@@ -231,6 +253,14 @@ impl Server {
     #[must_use]
     pub fn list_only_callable_tools(mut self) -> Self {
         self.lists_callable = Some(true);
+        self
+    }
+
+    /// Sets the time after which an MCP client that supports tasks gets a task instead of the outcome
+    /// of a tool in the [background](crate::Tool::background): 2 seconds by default.
+    #[must_use]
+    pub fn task_after(mut self, time: Duration) -> Self {
+        self.task_after = time;
         self
     }
 

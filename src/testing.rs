@@ -14,6 +14,7 @@ mod replay;
 
 use std::{
     collections::BTreeMap,
+    future::ready,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -24,13 +25,14 @@ use std::{
 use axum::Router;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     Protocol, Server,
     assemble::assemble,
+    call::background::HandOver,
     clock::{Clock, FIXED},
-    event,
+    event::{self, EventResponse, TASK_EVENT},
     protocol::admission::AppState,
 };
 
@@ -126,6 +128,17 @@ impl LambdaFunction {
         TestCall::new(Arc::clone(&self.app.engine), tool.into(), input)
     }
 
+    /// Passes on the events with which the function would invoke itself, for its tasks. Without this,
+    /// every call runs in its request.
+    #[doc(hidden)]
+    pub fn on_task(&self, send: impl Fn(String) + Send + Sync + 'static) {
+        let hand_over: HandOver = Box::new(move |ticket| {
+            send(json!({TASK_EVENT: ticket}).to_string());
+            Box::pin(ready(Ok(())))
+        });
+        let _ = self.app.engine.worker.set(hand_over);
+    }
+
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.
     ///
     /// # Errors
@@ -150,6 +163,10 @@ impl LambdaFunction {
         event::read_client_context(client_context.as_bytes(), &mut context);
         let router = self.router.clone();
         let response = event::invoke(&self.app, router, event, context, false).await?;
+        let response = match response {
+            EventResponse::Stream(response) => response.buffered().await,
+            response => response,
+        };
         Ok(serde_json::to_value(&response)?)
     }
 

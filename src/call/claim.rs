@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Rejection, prepare::PreparedCall};
+use tokio::time::Instant;
+
+use super::{Background, Outcome, Rejection, prepare::PreparedCall};
 use crate::{
     idempotency::{
         CallIdentity,
-        deduplication::{ClaimError, ClaimLimits, ClaimResult},
+        deduplication::{Claim, ClaimError, ClaimLimits, ClaimResult},
     },
     tool::output::Output,
 };
@@ -15,6 +17,10 @@ impl PreparedCall {
     /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
     /// the user had granted was rejected, the user is challenged again.
     pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
+        if let Background::Started(claim) = &self.execution.background {
+            let claim = Claim::clone(claim);
+            return self.perform_task(claim).await;
+        }
         let reauthorization = self.reauthorization();
         let outcome = match self.identity() {
             Some(identity) => self.run_claimed(identity).await?,
@@ -40,17 +46,28 @@ impl PreparedCall {
         result.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))
     }
 
-    async fn claim_and_run(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
+    async fn claim_and_run(mut self, identity: CallIdentity) -> Result<Outcome, Rejection> {
         let execution = &self.execution;
         let deduplication = Arc::clone(&execution.engine.deduplication);
+        let stored = self.stored.take();
+        let stored = stored.filter(|it| deduplication.can_keep(it.len()));
+        let patience = execution.patience(stored.is_some());
+        let until = patience.map(|it| Instant::now() + it);
+        let handed = stored.map(|it| execution.seal(&identity, &it, self.user_id.as_deref()));
+        let (task, ticket) = handed.unzip();
         let limits = || ClaimLimits {
             tool: execution.time_left(),
+            patience,
             deadline: execution.arrival.invocation.deadline,
         };
         let policy = execution.entry.tool.policy;
-        match deduplication.claim(identity, policy, limits).await? {
+        let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
+        match claimed.await? {
             ClaimResult::Unclaimed => Ok(self.run(None).await.0),
             ClaimResult::Claimed(claim) => {
+                if let (Some(ticket), Some(until)) = (ticket, until) {
+                    return self.hand_over(claim, ticket, until).await;
+                }
                 let (mut outcome, end) = self.run(claim.until()).await;
                 // The record and the response are the same text.
                 outcome.result = outcome.result.map(Output::into_json);
@@ -58,19 +75,20 @@ impl PreparedCall {
                 deduplication.settle(claim, duration, result, end).await;
                 Ok(outcome)
             }
-            ClaimResult::Duplicate(recorded) => Ok(Outcome {
-                call_id: self.execution.id.into_string(),
-                duration: recorded.duration,
-                result: recorded.result,
-                has_run: false,
-                is_replay: recorded.is_replay,
-            }),
+            ClaimResult::Duplicate(recorded) => {
+                let call_id = self.execution.id.into_string();
+                Ok(Outcome {
+                    is_replay: recorded.is_replay,
+                    task: recorded.task,
+                    ..Outcome::of(call_id, recorded.duration, recorded.result)
+                })
+            }
         }
     }
 
     fn identity(&self) -> Option<CallIdentity> {
         let execution = &self.execution;
-        let call_id = execution.id.client_call_id()?;
+        let call_id = execution.recorded_id()?;
         let fingerprint = self.fingerprint.clone()?;
         let tool = &execution.entry.id;
         Some(CallIdentity::new(

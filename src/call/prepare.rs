@@ -44,6 +44,7 @@ pub(super) struct PreparedCall {
     pub(super) answers: Option<Answers>,
     pub(super) run: Run,
     pub(super) fingerprint: Option<String>,
+    pub(super) stored: Option<Vec<u8>>,
     pub(super) values: RequirementValues,
 }
 
@@ -57,6 +58,7 @@ impl ValidatedCall {
             trace_id,
             run,
             fingerprint,
+            stored,
         } = self;
         let mut values = RequirementValues::default();
         let result = execution.gather(&mut client_context, &mut values).await;
@@ -68,6 +70,7 @@ impl ValidatedCall {
             trace_id,
             run,
             fingerprint,
+            stored,
             values,
         });
         (prepared, cache)
@@ -161,6 +164,7 @@ impl RequirementValues {
             secrets: self.secrets,
             answers,
             store,
+            follower: execution.follower.clone(),
             redaction: OnceLock::new(),
             now: clock.now(),
             stops_at: clock.instant() + limit,

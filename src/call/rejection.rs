@@ -49,6 +49,8 @@ pub(crate) enum Rejection {
     Unauthorizable(StoreError),
     /// It is unknown whether the call has run before.
     Unprotected(StoreError),
+    /// The tool only works in the background, and the client takes no tasks.
+    RequiresTask,
     /// The server is not accepting calls.
     Unavailable,
 }
@@ -93,6 +95,7 @@ impl Rejection {
             Self::CallIdReused => Reason::CallIdReused,
             Self::Unauthorizable(_) => Reason::Unauthorizable,
             Self::Unprotected(_) => Reason::Unprotected,
+            Self::RequiresTask => Reason::RequiresTask,
             Self::Unavailable => Reason::Unavailable,
         }
     }

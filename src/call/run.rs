@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Failure,
-    idempotency::deduplication::RunEnd,
+    idempotency::deduplication::{RunEnd, task::Task},
     observe::{confidential, otlp, request_log::CallSummary, spans},
     tool::{
         output::Output,
@@ -44,23 +44,29 @@ pub(crate) struct Outcome {
     pub(crate) has_run: bool,
     /// True if this is the outcome of an earlier call with the same id.
     pub(crate) is_replay: bool,
+    /// The task that the call has become; the result is then the failure for clients without tasks.
+    pub(crate) task: Option<Box<Task>>,
 }
 
 impl Outcome {
+    /// Creates the outcome of a call that ran elsewhere, or before.
+    pub(crate) fn of(call_id: String, duration: Duration, result: Result<Output, Failure>) -> Self {
+        Self {
+            call_id,
+            duration,
+            result,
+            has_run: false,
+            is_replay: false,
+            task: None,
+        }
+    }
+
     /// Returns the outcome of a call whose task ended without one, because of an error in this
     /// library or because the runtime is stopping. It is unknown how far the tool got.
     pub(super) fn lost(call_id: String) -> Self {
-        Self {
-            call_id,
-            duration: Duration::ZERO,
-            result: Err(
-                Failure::internal(Reason::Lost, "The tool server lost this call").prompt(
-                    "The tool may have had its effect; ask the user before calling it again.",
-                ),
-            ),
-            has_run: false,
-            is_replay: false,
-        }
+        let failure = Failure::internal(Reason::Lost, "The tool server lost this call")
+            .prompt("The tool may have had its effect; ask the user before calling it again.");
+        Self::of(call_id, Duration::ZERO, Err(failure))
     }
 
     /// Replaces an output whose response would have `size` bytes by a failure.
@@ -76,6 +82,7 @@ impl Outcome {
         CallSummary {
             duration: self.has_run.then_some(self.duration),
             failure: self.result.as_ref().err(),
+            is_task: self.task.is_some(),
             is_replay: self.is_replay,
         }
     }
@@ -107,6 +114,7 @@ impl PreparedCall {
             result: result.map(Output::Value),
             has_run: end != RunEnd::NotStarted,
             is_replay: false,
+            task: None,
         };
         (outcome, end)
     }

@@ -29,6 +29,8 @@ pub(super) struct ValidatedCall {
     pub(super) run: Run,
     /// A hash of the call, if the call is deduplicated.
     pub(super) fingerprint: Option<String>,
+    /// The call, if it is handed over.
+    pub(super) stored: Option<Vec<u8>>,
 }
 
 impl ResolvedCall {
@@ -80,6 +82,7 @@ impl ResolvedCall {
         schema.normalize(&mut input);
         // Computed before decoding, which consumes the input.
         let fingerprint = execution.fingerprint(&input, &call.client_context);
+        let stored = execution.stored(&input, call.trace_id.as_ref(), &call.client_context);
         let run = entry.tool.decode(input);
         let run = run.map_err(Rejection::InvalidInput)?;
         Ok(ValidatedCall {
@@ -88,6 +91,7 @@ impl ResolvedCall {
             trace_id: call.trace_id,
             run,
             fingerprint,
+            stored,
         })
     }
 }
@@ -95,9 +99,10 @@ impl ResolvedCall {
 impl Execution {
     /// Returns a hash of the call, if the call is deduplicated.
     fn fingerprint(&self, input: &Value, context: &ClientContext) -> Option<String> {
-        let is_deduplicated =
-            self.entry.tool.policy != RepeatPolicy::Idempotent && self.engine.deduplication.is_on();
-        let call_id = self.id.client_call_id().filter(|_| is_deduplicated)?;
+        let is_recorded =
+            self.entry.tool.policy != RepeatPolicy::Idempotent || self.is_handed_over();
+        let is_deduplicated = is_recorded && self.engine.deduplication.is_on();
+        let call_id = self.recorded_id().filter(|_| is_deduplicated)?;
         let (user, credentials) = (context.user_id.as_deref(), self.credentials(context));
         Some(fingerprint_of(
             &self.entry.id,

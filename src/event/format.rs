@@ -15,12 +15,16 @@ use crate::{EventKind, protocol::DirectCallFormat};
 /// The supported formats of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventFormat {
-    /// API Gateway REST API, and HTTP API with payload format 1.0.
+    /// API Gateway REST API.
     Rest,
+    /// API Gateway HTTP API with payload format 1.0: the same, with a version.
+    HttpAsRest,
     /// API Gateway HTTP API with payload format 2.0, and Function URL.
     Http,
     /// Application Load Balancer.
     Alb,
+    /// The function's own event, which starts a task.
+    Task,
     /// A call by itself, which has the format of the server's own calls.
     Direct,
 }
@@ -64,10 +68,11 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
                 // one format to events of the other.
                 "version" => match map.next_value::<Option<String>>()?.as_deref() {
                     Some("2.0") => Some(EventFormat::Http),
-                    Some("1.0") => Some(EventFormat::Rest),
+                    Some("1.0") => Some(EventFormat::HttpAsRest),
                     _ => None,
                 },
                 // Several services' events have a field `request`, but none has these.
+                super::TASK_EVENT if cfg!(feature = "tasks") => Some(EventFormat::Task),
                 "tool_id" => Some(EventFormat::Direct),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
                     Some(schema) if DirectCallFormat::has_schema(schema) => {

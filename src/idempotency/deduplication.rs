@@ -3,6 +3,7 @@
 mod attempt;
 mod replay;
 mod settle;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use crate::{
     tool::{output::Output, repeats::RepeatPolicy},
 };
 use replay::still_running;
+use task::{NewTask, Task};
 
 /// Recognizes repeated calls to a server.
 pub(crate) struct Deduplication {
@@ -60,10 +62,10 @@ pub(crate) enum ClaimResult {
 }
 
 /// The right to run a call.
+#[derive(Clone)]
 pub(crate) struct Claim {
     key: String,
     record: CallRecord,
-    pub(crate) policy: RepeatPolicy,
     deadline: Option<SystemTime>,
 }
 
@@ -73,6 +75,8 @@ pub(crate) struct RecordedOutcome {
     pub(crate) result: Result<Output, Failure>,
     /// True for the outcome of an earlier call.
     pub(crate) is_replay: bool,
+    /// The task of a call that is still running.
+    pub(crate) task: Option<Box<Task>>,
 }
 
 /// The way a tool's run ended, as far as it matters for a repeated call.
@@ -93,6 +97,8 @@ pub(crate) enum RunEnd {
 pub(crate) struct ClaimLimits {
     /// The time the tool has left.
     pub(crate) tool: Duration,
+    /// The time for which the caller waits for a running call, if it is not the usual one.
+    pub(crate) patience: Option<Duration>,
     /// The time at which the platform stops the process, if it does.
     pub(crate) deadline: Option<SystemTime>,
 }
@@ -134,6 +140,20 @@ impl Deduplication {
         self.idempotency.store.is_some()
     }
 
+    /// Returns true if all instances of a function remember the same calls.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn is_shared(&self) -> bool {
+        let name = self.idempotency.store_name;
+        name.is_some_and(|name| name != "Memory")
+    }
+
+    /// Returns true if the store can keep a field of this many bytes.
+    pub(crate) fn can_keep(&self, bytes: usize) -> bool {
+        // Encryption adds a nonce and a tag.
+        let store = self.idempotency.store.as_deref();
+        store.is_some_and(|it| bytes + 64 <= it.largest_field())
+    }
+
     /// Warms up the store, so that the first call does not wait for it.
     pub(crate) async fn warm_up(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
@@ -146,24 +166,30 @@ impl Deduplication {
     }
 
     /// Claims a call, or finds its outcome. If the call is running elsewhere, waits for its
-    /// outcome.
+    /// outcome. `task` makes the call a task.
     pub(crate) async fn claim(
         &self,
         identity: CallIdentity,
         policy: RepeatPolicy,
         limits: impl Fn() -> ClaimLimits,
+        task: Option<&NewTask>,
     ) -> Result<ClaimResult, ClaimError> {
         let Some(shared) = &self.idempotency.store else {
             return Ok(ClaimResult::Unclaimed);
         };
         let store = &**shared;
         let started = tokio::time::Instant::now();
-        let patience = self.idempotency.wait_for.min(limits().tool / 2);
-        let mut runs_elsewhere = false;
+        let first = limits();
+        let usual = || self.idempotency.wait_for.min(first.tool / 2);
+        let patience = first.patience.unwrap_or_else(usual);
+        let mut running = None;
         let mut pause = Duration::from_millis(50);
         loop {
             let (current, now) = (limits(), self.clock.now());
-            let record = self.new_claim(&identity, policy, current, now);
+            let mut record = self.new_claim(&identity, policy, current, now);
+            if let Some(task) = task {
+                task.turn(&mut record, now, self.idempotency.expire_after);
+            }
             let deadline = current.deadline;
             let limit = self.idempotency.timeout.min(current.tool / 2);
             let claim = (&*identity.key, &record);
@@ -173,16 +199,15 @@ impl Deduplication {
                     return Ok(ClaimResult::Claimed(Claim {
                         key,
                         record,
-                        policy,
                         deadline,
                     }));
                 }
                 Ok(Some(existing)) => existing,
                 // An earlier attempt found that the call is running elsewhere.
-                Err(_) if runs_elsewhere => {
+                Err(_) if running.is_some() => {
                     self.withdraw_claim(store, &identity.key, &record, deadline)
                         .await;
-                    return Ok(ClaimResult::Duplicate(still_running(started.elapsed())));
+                    break;
                 }
                 // A full store is reachable, and knows calls that must not run twice.
                 Err(error)
@@ -206,13 +231,18 @@ impl Deduplication {
             if let Some(outcome) = self.recorded_outcome(&existing) {
                 return Ok(ClaimResult::Duplicate(outcome));
             }
-            runs_elsewhere = true;
+            running = Some(existing);
             let left = patience.saturating_sub(started.elapsed());
             if left.is_zero() {
-                return Ok(ClaimResult::Duplicate(still_running(started.elapsed())));
+                break;
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(1));
         }
+        let task = running.and_then(|it| it.as_task(&identity.key, self.clock.now()));
+        Ok(ClaimResult::Duplicate(RecordedOutcome {
+            task: task.map(Box::new),
+            ..still_running(started.elapsed())
+        }))
     }
 }

@@ -28,6 +28,16 @@ impl CallIdentity {
     }
 }
 
+/// Returns the SHA-256 of a caller and a user, who own a task.
+pub(crate) fn owner_of(caller: &Caller, user: Option<&str>) -> String {
+    let mut hash = Sha256::new();
+    for text in caller.identity() {
+        hash_text(&mut hash, text);
+    }
+    hash_text(&mut hash, user);
+    hex(hash)
+}
+
 /// Returns the SHA-256 of the tool with its version, the user, the canonical JSON of the input, and
 /// the credentials that the call carries for its tool.
 pub(crate) fn fingerprint_of(

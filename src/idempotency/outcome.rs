@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::{
     Failure,
-    tool::{output::Output, reason::Reason},
+    text::whole_milliseconds,
+    tool::{failure::Question, output::Output, reason::Reason},
 };
 
 /// The format of an outcome. `V` is the value as it is written or read: `&Output` or `Box<RawValue>`.
@@ -25,10 +26,10 @@ struct StoredOutcome<V> {
 #[serde(rename_all = "snake_case")]
 enum StoredResult<V> {
     Value(V),
-    Failure(StoredFailure),
+    Failure(Box<StoredFailure>),
 }
 
-/// A failure that may not be retried.
+/// A failure. Only that of a task may be retried, or has a question.
 #[derive(Deserialize, Serialize)]
 struct StoredFailure {
     message: String,
@@ -39,6 +40,13 @@ struct StoredFailure {
     /// The reason for logs, unless the tool returned the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    can_retry: bool,
+    /// The time to wait before a retry, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<Question>,
 }
 
 /// A tool's duration and its result.
@@ -47,7 +55,7 @@ pub(super) type TimedResult = (Duration, Result<Output, Failure>);
 pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
     let result = match result {
         Ok(output) => StoredResult::Value(output),
-        Err(failure) => StoredResult::Failure(to_stored(failure)),
+        Err(failure) => StoredResult::Failure(Box::new(to_stored(failure))),
     };
     let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     serde_json::to_vec(&StoredOutcome { us, result }).expect("JSON can be written as JSON")
@@ -58,7 +66,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<TimedResult> {
     let stored: StoredOutcome<Box<RawValue>> = serde_json::from_slice(bytes).ok()?;
     let result = match stored.result {
         StoredResult::Value(text) => Ok(Output::Json(text)),
-        StoredResult::Failure(failure) => Err(from_stored(failure)),
+        StoredResult::Failure(failure) => Err(from_stored(*failure)),
     };
     Some((Duration::from_micros(stored.us), result))
 }
@@ -70,6 +78,9 @@ fn to_stored(failure: &Failure) -> StoredFailure {
         developer_message: parts.developer_message.clone(),
         prompt: parts.additional_prompt_content.clone(),
         reason: (parts.reason != Reason::Failed).then(|| parts.reason.as_str().to_owned()),
+        can_retry: parts.can_retry,
+        retry_after: parts.retry_after.map(whole_milliseconds),
+        question: parts.question.clone(),
     }
 }
 
@@ -81,6 +92,15 @@ fn from_stored(stored: StoredFailure) -> Failure {
     }
     if let Some(text) = stored.prompt {
         failure = failure.prompt(text);
+    }
+    if stored.can_retry {
+        failure = failure.retry();
+    }
+    if let Some(ms) = stored.retry_after {
+        failure = failure.retry_after(Duration::from_millis(ms));
+    }
+    if let Some(question) = stored.question {
+        failure = failure.with_question(question);
     }
     failure
 }

@@ -1,6 +1,9 @@
 //! The record of a call, and its format in a store.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use crate::{
     StoreError,
@@ -26,11 +29,17 @@ pub(super) const OUTCOME: &str = "outcome";
 /// The flag of a call that must not run twice.
 const AT_MOST_ONCE: &str = "at_most_once";
 
-/// Returns true unless the call is running or must not run twice: a forgotten call can run again.
+/// The fields of a task.
+const TASK: &str = "task";
+const CANCELLED: &str = "cancelled";
+
+/// Returns true unless the call is running, is a task or must not run twice: a forgotten call can
+/// run again.
 fn may_forget(_: &str, record: &store::Record) -> bool {
     let mut fields = record.fields.iter();
     fields.all(|(name, value)| {
-        *name != UNTIL && !(*name == AT_MOST_ONCE && *value == Field::Flag(true))
+        let is_once = *name == AT_MOST_ONCE && *value == Field::Flag(true);
+        !is_once && ![UNTIL, TASK].contains(&&**name)
     })
 }
 
@@ -38,7 +47,7 @@ fn may_forget(_: &str, record: &store::Record) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallRecord {
     /// The id of the call that wrote the record; both of that call's writes use it as their
-    /// version. Only that call may change the record.
+    /// version. Only that call may change the record. Each write to a task has its own.
     pub(super) claim: u64,
     /// A hash of the tool with its version, the input, the user and the credentials that the call
     /// carried.
@@ -48,9 +57,29 @@ pub(super) struct CallRecord {
     /// before it expires.
     pub(super) at_most_once: bool,
     pub(super) state: CallState,
+    /// The task of a call that was handed over.
+    pub(super) task: Option<Box<TaskRecord>>,
     /// The time from which another call may replace the record.
     pub(super) free_at: SystemTime,
     pub(super) expires_at: SystemTime,
+}
+
+/// What a record says about a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TaskRecord {
+    /// The random part of the task's id.
+    pub(super) id: String,
+    /// A hash of the caller and the user.
+    pub(super) owner: String,
+    /// The id of the tool.
+    pub(super) tool: String,
+    pub(super) created_at: SystemTime,
+    pub(super) updated_at: SystemTime,
+    /// What the tool has reported last.
+    pub(super) message: Option<String>,
+    pub(super) is_cancelled: bool,
+    /// The call, encrypted, until it starts.
+    pub(super) sealed: Option<Vec<u8>>,
 }
 
 /// The progress of a call.
@@ -80,6 +109,7 @@ impl CallRecord {
             CallState::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
             CallState::OutcomeDropped => {}
         }
+        fields.extend(self.task.into_iter().flat_map(|it| it.into_fields()));
         store::Record {
             version: self.claim,
             fields,
@@ -102,7 +132,9 @@ impl CallRecord {
         let Some(Field::Flag(at_most_once)) = stored.take(AT_MOST_ONCE) else {
             return None;
         };
+        let task = TaskRecord::decode(&mut stored).map(Box::new);
         Some(Self {
+            task,
             claim: stored.version,
             fingerprint: stored.take_text("fingerprint")?,
             at_most_once,
@@ -113,6 +145,42 @@ impl CallRecord {
             },
             free_at,
             expires_at: stored.expires_at,
+        })
+    }
+}
+
+impl TaskRecord {
+    fn into_fields(self) -> impl Iterator<Item = (Cow<'static, str>, Field)> {
+        let fields = [
+            (TASK, Some(Field::Text(self.id))),
+            ("owner", Some(Field::Text(self.owner))),
+            ("tool", Some(Field::Text(self.tool))),
+            ("created_at", Some(Field::Number(millis(self.created_at)))),
+            ("updated_at", Some(Field::Number(millis(self.updated_at)))),
+            ("message", self.message.map(Field::Text)),
+            (CANCELLED, self.is_cancelled.then_some(Field::Flag(true))),
+            ("sealed", self.sealed.map(Field::Bytes)),
+        ];
+        let fields = fields.into_iter();
+        fields.filter_map(|(name, field)| Some((name.into(), field?)))
+    }
+
+    fn decode(stored: &mut store::Record) -> Option<Self> {
+        let id = stored.take_text(TASK)?;
+        let mut time = |name| match stored.take(name)? {
+            Field::Number(ms) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
+            _ => None,
+        };
+        let (created_at, updated_at) = (time("created_at")?, time("updated_at")?);
+        Some(Self {
+            id,
+            created_at,
+            updated_at,
+            owner: stored.take_text("owner")?,
+            tool: stored.take_text("tool")?,
+            message: stored.take_text("message"),
+            is_cancelled: stored.take(CANCELLED).is_some(),
+            sealed: stored.take_bytes("sealed"),
         })
     }
 }
@@ -131,6 +199,7 @@ mod tests {
             fingerprint: "print".to_owned(),
             at_most_once,
             state,
+            task: None,
             free_at: at(free_at),
             expires_at: at(9000),
         }

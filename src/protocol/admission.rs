@@ -37,6 +37,8 @@ pub(crate) struct AppState {
     /// ids.
     pub(crate) names: ModelNames,
     pub(crate) events: Vec<EventKind>,
+    /// The kinds of events whose responses are streams.
+    pub(crate) streaming: Vec<EventKind>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,

@@ -1,6 +1,7 @@
 //! The bodies of responses: whole, or streamed while the call runs.
 
 use std::{
+    convert::Infallible,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::{Context, Poll},
@@ -11,7 +12,9 @@ use axum::{
     body::{Body, Bytes, HttpBody},
     response::Response,
 };
-use http_body_util::BodyExt;
+use futures_util::stream;
+use http::{HeaderValue, header::CONTENT_TYPE};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::{select, task::unconstrained};
 
@@ -22,7 +25,7 @@ use tokio::{select, task::unconstrained};
 ///
 /// - *Status and headers* precede the first chunk, so the end of a stream has to say what they say
 ///   of a whole response. A call that ends before the first chunk gets a whole response.
-/// - *Size*: a whole outcome is measured, also at the end of a stream, and becomes a failure if it is
+/// - *Size*: an outcome is measured, also at the end of a stream, and becomes a failure if it is
 ///   too large. Other chunks are not: an event source that cannot stream measures their sum.
 /// - *Time*: the call runs while its stream is read. The engine stops it at its deadline, and the
 ///   failure ends the stream.
@@ -33,8 +36,34 @@ use tokio::{select, task::unconstrained};
 /// - *Errors*: chunks do not fail; a failure is a chunk.
 pub(super) enum ResponseBody {
     Whole(Vec<u8>),
-    /// Server-sent events. Those of an outcome do not wait: the call has ended.
+    /// Server-sent events, each a chunk: some clients look for events in each chunk by itself.
+    Events(Vec<Bytes>),
+    /// Server-sent events while the call runs.
     Stream(Body),
+}
+
+/// Returns a server-sent event. JSON has no line feeds outside of its strings, which escape them.
+pub(super) fn event(json: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", json, b"\n\n"].concat().into()
+}
+
+/// Returns the end of a stream: the body of a response, as an event unless it is one.
+fn framed(response: Response) -> Body {
+    let is_json = |it: &HeaderValue| it == "application/json";
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(is_json);
+    let body = response.into_body();
+    if !is_json {
+        return body;
+    }
+    Body::new(body.map_frame(|frame| frame.map_data(|it| event(&it))))
+}
+
+/// Returns a body with one chunk for each event.
+pub(super) fn body_of(events: Vec<Bytes>) -> Body {
+    let frames = events
+        .into_iter()
+        .map(|event| Ok::<_, Infallible>(Frame::data(event)));
+    Body::new(StreamBody::new(stream::iter(frames)))
 }
 
 impl From<Vec<u8>> for ResponseBody {
@@ -47,6 +76,16 @@ impl From<Vec<u8>> for ResponseBody {
 pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl ResponseBody {
+    /// Returns the parts of an outcome's body.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let (whole, events) = match self {
+            Self::Whole(bytes) => (Some(&**bytes), &[][..]),
+            Self::Events(events) => (None, &**events),
+            Self::Stream(_) => (None, &[][..]),
+        };
+        whole.into_iter().chain(events.iter().map(|it| &**it))
+    }
+
     /// Waits for the first early chunk of a call. If the call ends before, returns its whole response
     /// as an error.
     pub(super) async fn of(mut chunks: Body, mut call: RunningCall) -> Result<Self, Response> {
@@ -90,7 +129,7 @@ impl HttpBody for Chunks {
         if let Some(call) = &mut self.call
             && let Poll::Ready(response) = call.as_mut().poll(context)
         {
-            self.last = Some(response.into_body());
+            self.last = Some(framed(response));
             self.call = None;
         }
         let has_ended = self.last.is_some();

@@ -1,13 +1,13 @@
 //! The driver's view of a protocol: its routes and headers, the decoding of requests and the
 //! encoding of responses.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use axum::{body::Body, response::Response};
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::{
-    body::ResponseBody,
+    body::{ResponseBody, body_of},
     encoded_list::EncodedList,
     json_response::{insert, response},
     listed_tools::ListedTools,
@@ -52,10 +52,11 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     /// Returns the response if the list is too large.
     fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, ResponseBody);
 
-    /// Returns the chunks to send before the outcome of a call, as they become known. The first one
-    /// makes the response a stream, which ends with the body of the outcome or the refusal. A protocol
-    /// that frames its chunks keeps in its format that they have begun, to frame this body, too.
-    fn early_chunks(_: &mut Self::Format) -> Option<Body> {
+    /// Returns the chunks to send before the outcome of a call, as they become known, if the client
+    /// wants any; only asked for responses that can be streams. The first one makes the response a
+    /// stream, which ends with the body of the outcome or the refusal. A protocol that frames its
+    /// chunks keeps in its format that they have begun, to frame this body, too.
+    fn early_chunks(_: &mut Self::Format, _: &mut Call) -> Option<Body> {
         None
     }
 
@@ -64,13 +65,21 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> (StatusCode, ResponseBody);
 }
 
+const EVENT_STREAM: &str = "text/event-stream";
+
 /// Returns a response with the protocol's fixed headers.
 pub(super) fn reply<P: Codec>(status: StatusCode, body: ResponseBody) -> Response {
     let (media_type, body) = match body {
         ResponseBody::Whole(bytes) => ("application/json", bytes.into()),
-        ResponseBody::Stream(chunks) => ("text/event-stream", chunks),
+        ResponseBody::Events(events) => (EVENT_STREAM, body_of(events)),
+        ResponseBody::Stream(chunks) => (EVENT_STREAM, chunks),
     };
     let mut response = response(status, media_type, body);
+    if media_type == EVENT_STREAM {
+        let headers = response.headers_mut();
+        // Proxies such as nginx would hold back events to collect them.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    }
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);
     response
 }
@@ -204,11 +213,13 @@ pub(crate) struct EncodedRequest<'a> {
     /// `None` for an event that is a call by itself.
     pub(super) uri: Option<&'a Uri>,
     pub(super) body: &'a [u8],
-    pub(super) engine: &'a Engine,
+    pub(super) engine: &'a Arc<Engine>,
     pub(super) caller: &'a Caller,
     pub(super) names: &'a ModelNames,
     /// The maximum number of JSON values in the body.
     pub(super) max_values: usize,
+    /// The maximum size of the response, in bytes.
+    pub(super) max_response_size: usize,
 }
 
 impl EncodedRequest<'_> {
@@ -254,6 +265,8 @@ pub(super) enum Operation {
     List,
     /// A response that needs no engine.
     Respond(Reply),
+    /// A response that is not a call's, and for which the store of calls is read.
+    Wait(Pin<Box<dyn Future<Output = Reply> + Send>>),
     /// A request that the protocol refuses in its own words.
     Refuse(OwnRefusal),
     /// A refusal, and the names in the request, for the log.

@@ -19,7 +19,7 @@ use crate::{
     auth::AuthError,
     call::{Call, Outcome},
     observe::request_log::{RequestLog, RequestNames},
-    payload::{encoded_size, fits},
+    payload::{LARGEST_PAYLOAD, encoded_size, fits},
 };
 
 /// The format of calls by themselves, for one kind of invoker.
@@ -171,6 +171,7 @@ fn decoding(
             caller: &caller,
             names: &app.names,
             max_values: max_values(app.max_request_size),
+            max_response_size: LARGEST_PAYLOAD,
         });
         let names = decoded.is_err().then(|| format.names(event.as_bytes()));
         (format, decoded, names)

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     arrival::Arrival,
-    call::{Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
+    call::{Background, Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
     observe::request_log::RequestLog,
     payload::{encoded_size, fits},
     wire,
@@ -151,7 +151,12 @@ impl<P: Codec> Exchange<P> {
         Ok(match operation {
             Operation::Call(mut call) => {
                 call.permit = permit;
-                if let Some(chunks) = P::early_chunks(&mut format) {
+                if matches!(call.background, Background::InPlace) {
+                    call.background = Background::Elsewhere;
+                }
+                if self.arrival.invocation.streams
+                    && let Some(chunks) = P::early_chunks(&mut format, &mut call)
+                {
                     return Err(Box::new(StreamedCall {
                         chunks,
                         format,
@@ -168,6 +173,10 @@ impl<P: Codec> Exchange<P> {
             Operation::Respond(it) => {
                 self.log.discard();
                 respond::<P>(it)
+            }
+            Operation::Wait(reply) => {
+                self.log.discard();
+                respond::<P>(reply.await)
             }
             Operation::Refuse(it) => {
                 self.log.set_names(&request.parts.headers, &it.names);
@@ -199,6 +208,7 @@ impl<P: Codec> Exchange<P> {
         request: &AuthenticatedRequest,
     ) -> Result<(DecodedRequest<P::Format>, Option<LargeRequestPermit>), Rejection> {
         let (app, protocol) = (Arc::clone(&self.app), Arc::clone(&self.protocol));
+        let max_response_size = self.arrival.invocation.max_response_size;
         let decode = move |request: &AuthenticatedRequest| {
             let encoded = EncodedRequest {
                 headers: &request.parts.headers,
@@ -208,6 +218,7 @@ impl<P: Codec> Exchange<P> {
                 caller: &request.caller,
                 names: &app.names,
                 max_values: max_values(app.max_request_size),
+                max_response_size,
             };
             protocol.decode(purpose, &encoded)
         };
@@ -237,10 +248,9 @@ impl<P: Codec> Exchange<P> {
     fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let (mut status, mut body) = self.protocol.outcome(format, &outcome);
-        if let ResponseBody::Whole(bytes) = &body
-            && !fits(bytes, largest)
-        {
-            outcome.replace_too_large(encoded_size(bytes), largest);
+        if !body.parts().all(|part| fits(part, largest)) {
+            let size = body.parts().map(encoded_size).sum();
+            outcome.replace_too_large(size, largest);
             (status, body) = self.protocol.outcome(format, &outcome);
         }
         self.log.write_call(&outcome.summary());

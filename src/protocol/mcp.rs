@@ -2,7 +2,8 @@
 //!
 //! All revisions share one path: 2026-07-28, whose requests are self-contained, and the earlier
 //! (legacy) ones, which begin with `initialize`. No instance remembers a client, so any instance
-//! can handle any request. Responses are JSON, never a stream.
+//! can handle any request. Responses are JSON, or a stream for a call whose client asks for
+//! progress.
 
 mod agentcore;
 mod call;
@@ -11,16 +12,19 @@ mod content;
 mod elicitation;
 mod error;
 mod format;
+mod progress;
 mod rejection;
 mod request;
 mod response;
 mod revision;
 mod schema;
 mod state;
+mod tasks;
 mod transport;
 
 use std::sync::{Arc, OnceLock};
 
+use axum::body::Body;
 use http::{HeaderMap, StatusCode};
 use serde_json::{
     json,
@@ -37,7 +41,7 @@ use super::{
 };
 use crate::{
     ServerInfo,
-    call::Outcome,
+    call::{Call, Engine, Outcome},
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
 pub(crate) use agentcore::AgentCoreFormat;
@@ -45,6 +49,7 @@ use catalogue::{Catalogue, ListResult, TTL_MS};
 use format::McpFormat;
 use response::Meta;
 use revision::Revision;
+use transport::TASKS;
 
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
@@ -120,9 +125,25 @@ impl Codec for McpCodec {
         (StatusCode::OK, body.into())
     }
 
+    fn early_chunks(format: &mut McpFormat, call: &mut Call) -> Option<Body> {
+        let (follower, chunks) = format.progress.as_mut()?.begin();
+        call.follower = Some(follower);
+        Some(chunks)
+    }
+
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let body = response::encode_outcome(format, self.server_info(), outcome);
-        (StatusCode::OK, body.into())
+        let body = match outcome.task.as_deref() {
+            Some(task) if format.takes_tasks => tasks::created(format, self.server_info(), task),
+            _ => response::encode_outcome(format, self.server_info(), outcome),
+        };
+        let failure = outcome.result.as_ref().err();
+        let lacks = failure.is_some_and(|it| it.parts().missing_capability.is_some());
+        let status = if lacks && format.is_modern() {
+            StatusCode::BAD_REQUEST
+        } else {
+            StatusCode::OK
+        };
+        (status, body.into())
     }
 
     fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
@@ -156,13 +177,17 @@ impl McpCodec {
     }
 
     /// Returns the response to `server/discover`.
-    fn discovery(&self, format: &McpFormat, recognizes_call_ids: bool) -> Vec<u8> {
+    fn discovery(&self, format: &McpFormat, engine: &Engine) -> Vec<u8> {
+        let mut capabilities = json!({"tools": {}});
+        if engine.has_tasks() {
+            capabilities["extensions"] = json!({TASKS: {}});
+        }
         let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
         let versions: Vec<_> = modern.map(Revision::as_str).collect();
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": versions,
-            "capabilities": {"tools": {}},
+            "capabilities": capabilities,
             "instructions": self.info.about(),
             "ttlMs": TTL_MS,
             "cacheScope": "private",
@@ -171,7 +196,7 @@ impl McpCodec {
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }
-        if recognizes_call_ids {
+        if engine.deduplication.is_on() {
             result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
         }
         response::encode(format, &result)

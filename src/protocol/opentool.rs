@@ -6,13 +6,18 @@
 
 mod document;
 mod error;
+mod events;
 mod request;
 mod response;
 mod schema;
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
+use axum::body::Body;
+use futures_util::stream;
 use http::StatusCode;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use serde_json::json;
 
 use super::{
@@ -24,8 +29,15 @@ use super::{
     listed_tools::ListedTools,
     refusal::Refusal,
 };
-use crate::{ServerInfo, call::Outcome};
+use crate::{
+    ServerInfo,
+    call::{Call, Outcome},
+};
 use request::RpcFormat;
+
+/// The call whose response is a stream of events. The specification has no text about it; the SDKs
+/// for Dart define it.
+const STREAM_CALL: Purpose = Purpose::Call("POST /opentool/streamCall");
 
 /// The codec of OpenTool 1.0.0.
 pub(super) struct OpenToolCodec {
@@ -40,6 +52,7 @@ impl Codec for OpenToolCodec {
             Route::get("/opentool/version", Purpose::Version),
             Route::get("/opentool/load", Purpose::List("load")),
             Route::post("/opentool/call", Purpose::Call("POST /opentool/call")),
+            Route::post("/opentool/streamCall", STREAM_CALL).alias(),
         ],
         resource_path: "",
         list_headers: &[],
@@ -65,7 +78,7 @@ impl Codec for OpenToolCodec {
                 version(self.info.version())
             }
             Purpose::List(_) => Operation::List,
-            Purpose::Call(_) => return request::call(request),
+            Purpose::Call(_) => return request::call(request, purpose == STREAM_CALL),
         };
         let format = RpcFormat::default();
         DecodedRequest { format, operation }
@@ -86,16 +99,30 @@ impl Codec for OpenToolCodec {
         (StatusCode::INTERNAL_SERVER_ERROR, body.into())
     }
 
+    fn early_chunks(format: &mut RpcFormat, _: &mut Call) -> Option<Body> {
+        let start = format.events.as_mut()?.start();
+        // Any chunk after it is one of the outcome.
+        let start = stream::iter([Ok::<_, Infallible>(Frame::data(start))]);
+        Some(Body::new(StreamBody::new(start)))
+    }
+
     fn outcome(&self, format: &RpcFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
         let body = response::encode_outcome(outcome, format.id.as_deref());
-        (StatusCode::OK, body.into())
+        match &format.events {
+            None => (StatusCode::OK, body.into()),
+            Some(events) => (StatusCode::OK, events.end(&body, outcome.result.is_ok())),
+        }
     }
 
     fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
         let (status, code) = error::status_of(refusal);
         let error = RpcError::new(code, error::message_of(refusal));
         let body = response::encode_error(error, format.id.as_deref());
-        (status, body.into())
+        match &format.events {
+            None => (status, body.into()),
+            // A client of a stream ignores the status.
+            Some(events) => (StatusCode::OK, events.end(&body, false)),
+        }
     }
 }
 

@@ -119,6 +119,10 @@ impl Wording {
                 Self::new(UNAVAILABLE, error.to_string())
             }
             Rejection::Unauthorizable(error) => Self::new(CANNOT_ASK, error.to_string()),
+            Rejection::RequiresTask => Self::new(
+                "This tool takes longer than a call can",
+                "It can only be called by MCP clients that support tasks. Nothing was run.",
+            ),
             Rejection::Unavailable => {
                 Self::new(UNAVAILABLE, "The server is not ready to accept calls.")
             }

@@ -3,14 +3,19 @@
 mod function;
 mod one_thread;
 mod runtime_api;
+#[cfg(feature = "tasks")]
+mod self_invocation;
 
 use std::sync::Arc;
 
-use lambda_http::lambda_runtime::{LambdaEvent, Runtime, service_fn};
+use axum::body::BodyDataStream;
+use lambda_http::lambda_runtime::{
+    Diagnostic, FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn,
+};
 use serde_json::value::RawValue;
 
 use super::Error;
-use crate::Server;
+use crate::{Server, event::EventResponse};
 use function::Function;
 
 pub(super) use one_thread::{is_possible, run as run_on_one_thread};
@@ -23,7 +28,8 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let function = Arc::new(Function::start(server).await?);
     let _ = warm_up.await;
     let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        function.invoke(Box::<str>::from(event.payload), event.context)
+        let response = function.invoke(Box::<str>::from(event.payload), event.context);
+        async { Ok::<_, Diagnostic>(in_parts_or_whole(response.await?)) }
     });
     // Does not use the tracing layer of `lambda_runtime::run`: our span replaces its span.
     let runtime = Runtime::new(service);
@@ -34,4 +40,22 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     #[cfg(feature = "managed-instances")]
     let task = tokio::spawn(runtime.run_concurrent());
     task.await?
+}
+
+/// Returns a response as `lambda_runtime` sends it.
+fn in_parts_or_whole(response: EventResponse) -> FunctionResponse<EventResponse, BodyDataStream> {
+    match response {
+        EventResponse::Stream(response) => {
+            let (status_code, headers, cookies) = response.head();
+            FunctionResponse::StreamingResponse(StreamResponse {
+                metadata_prelude: MetadataPrelude {
+                    status_code,
+                    headers,
+                    cookies,
+                },
+                stream: response.body.into_data_stream(),
+            })
+        }
+        response => FunctionResponse::BufferedResponse(response),
+    }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use axum::{Extension, Router, middleware, response::Response};
-use tokio::{net::TcpListener, time::timeout};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 
 use super::{
     Error,
@@ -24,11 +24,11 @@ use crate::{
     Server,
     arrival::Invocation,
     assemble::{assemble, warm_up},
-    call::watch::Watch,
+    call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
-    protocol::admission::AppState,
+    protocol::{admission::AppState, tasks},
     testing::record,
 };
 
@@ -62,6 +62,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
         Some(allowed) => allowed.protect(router),
         None => router,
     };
+    spawn_tasks(&app);
     let deduplication = Arc::clone(&app.engine.deduplication);
     let stop = stop_signal()?;
     // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
@@ -142,8 +143,28 @@ fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
     }
     Arc::new(Invocation {
         base_url: Some(format!("http://{address}")),
+        streams: true,
         ..Invocation::default()
     })
+}
+
+/// Lets the server perform tasks itself, as many at once as calls that block; others wait.
+fn spawn_tasks(app: &Arc<AppState>) {
+    let weak = Arc::downgrade(app);
+    let hand_over: HandOver = Box::new(move |ticket| {
+        let app = weak.upgrade();
+        tokio::spawn(async move {
+            static TURNS: Semaphore = Semaphore::const_new(64);
+            let _turn = TURNS.acquire().await;
+            if let Some(app) = app
+                && let Err(error) = tasks::perform(&app, &ticket, Invocation::default()).await
+            {
+                tracing::error!(%error, "a task could not be started");
+            }
+        });
+        Box::pin(ready(Ok(())))
+    });
+    let _ = app.engine.worker.set(hand_over);
 }
 
 /// Exports the spans of each request after its response.

@@ -35,7 +35,7 @@ use crate::{StoreError, clock::epoch_millis as millis};
 /// Region, credentials and endpoint come from the environment, as for
 /// [`SecretsManager`](crate::secrets); `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
 /// alone. The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
-/// `dynamodb:GetItem` if the table holds challenges and grants.
+/// `dynamodb:GetItem` if the table holds challenges and grants, or calls that become tasks.
 #[derive(Debug)]
 pub struct DynamoDb {
     table: String,

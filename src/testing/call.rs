@@ -15,7 +15,7 @@ use super::LambdaFunction;
 use crate::{
     Caller, Failure, IdError, Secret, Server,
     arrival::{Arrival, Invocation},
-    call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
     tool::{id::Selector, output::Output, reason::Reason, schema::RoundedNumbers},
@@ -149,6 +149,8 @@ impl TestCall {
             input: self.input,
             client_context: self.context,
             permit: None,
+            background: Background::default(),
+            follower: None,
         };
         let call = Box::new(call);
         let run = self.engine.call(call, arrival, self.caller, &mut trail);

@@ -106,6 +106,22 @@ pub fn epoch_millis(time: SystemTime) -> u64 {
     u64::try_from(since_epoch(time).as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Returns a time as RFC 3339 writes it, to the second, in UTC.
+pub fn timestamp(time: SystemTime) -> String {
+    let seconds = since_epoch(time).as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    // Years that begin in March, in eras of 400 years (Hinnant, `civil_from_days`).
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// The machine's clock and randomness.
 pub const REAL: Clock = Clock::new(SystemTime::now, Instant::now, Uuid::new_v4);
 
@@ -122,3 +138,26 @@ pub const FIXED: Clock = Clock::new(
     },
     || FIXED_ID,
 );
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn times_have_the_dates_of_the_calendar() {
+        // From `date -u -d @… +%FT%TZ`.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_709_164_800, "2024-02-29T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (1_764_079_384, "2025-11-25T14:03:04Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

@@ -14,7 +14,8 @@ use crate::{
     secret::stored,
     tool::{
         context::{ContextInner, Reread, SecretSource},
-        question::Answer,
+        progress::{Follower, Progress},
+        question::{Answer, FORM},
     },
 };
 
@@ -38,6 +39,7 @@ pub fn context() -> ContextBuilder {
             secrets: BTreeMap::new(),
             answers: None,
             store: None,
+            follower: None,
             redaction: OnceLock::new(),
             now: FIXED.now(),
             stops_at: FIXED.instant() + DEFAULT_TIMEOUT,
@@ -85,24 +87,54 @@ impl ContextBuilder {
     /// Makes the client one that [can ask](Context::can_ask) its user.
     #[must_use]
     pub fn can_ask(mut self) -> Self {
-        self.inner.answers.get_or_insert_default();
+        let answers = self.inner.answers.get_or_insert_default();
+        answers.capabilities.insert(FORM.to_owned());
         self
     }
 
     /// Adds the user's answer to a question, `None` if they declined to give one. The client
     /// [can ask](Context::can_ask) its user.
     #[must_use]
-    pub fn answer(mut self, key: impl Into<String>, answer: Option<Value>) -> Self {
+    pub fn answer(self, key: impl Into<String>, answer: Option<Value>) -> Self {
         let answer = answer.map_or(Answer::Declined, Answer::Accepted);
-        let answers = self.inner.answers.get_or_insert_default();
-        answers.insert(key.into(), answer);
-        self
+        let mut asking = self.can_ask();
+        let answers = asking.inner.answers.get_or_insert_default();
+        answers.given.insert(key.into(), answer);
+        asking
     }
 
     /// Sets the caller.
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {
         self.inner.caller = caller;
+        self
+    }
+
+    /// Passes on what the tool [reports](Context::progress).
+    ///
+    /// ```
+    /// # use lambda_tools_core as lambda_tools;
+    /// use std::sync::mpsc;
+    ///
+    /// let (sender, reports) = mpsc::channel();
+    /// let cx = lambda_tools::testing::context().on_progress(move |it| sender.send(it).unwrap());
+    /// cx.build().progress(1, 2.0, "half of it");
+    /// assert_eq!(reports.recv().unwrap().message, "half of it");
+    /// ```
+    #[must_use]
+    pub fn on_progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.inner.follower = Some(Follower::new(report));
+        self
+    }
+
+    /// Makes the call one whose task the client has [cancelled](Context::is_cancelled).
+    #[must_use]
+    pub fn cancelled(mut self) -> Self {
+        let follower = self
+            .inner
+            .follower
+            .get_or_insert_with(|| Follower::new(|_| {}));
+        follower.cancel();
         self
     }
 

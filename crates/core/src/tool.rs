@@ -14,6 +14,7 @@ pub(crate) mod handler;
 pub mod id;
 pub mod output;
 pub mod parts;
+pub mod progress;
 pub mod question;
 pub mod reason;
 pub mod repeats;
@@ -28,7 +29,7 @@ use serde_json::Value;
 use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
 use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
-use parts::ToolParts;
+use parts::{TaskSupport, ToolParts};
 use schema::Schema;
 
 /// The time limit of a tool that does not [set its own](Tool::timeout).
@@ -296,6 +297,30 @@ impl Tool {
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.0.timeout = Some(limit);
+        self
+    }
+
+    /// Declares that a call may take longer than its client waits: up to 15 minutes, unless the tool
+    /// has [its own limit](Self::timeout).
+    ///
+    /// The call runs in an invocation of its own, or in the process of the local server. An MCP client
+    /// that supports tasks gets a task after two seconds, and asks for its outcome later. Other clients
+    /// wait for up to 28 seconds. Then they get a failure that says that the work goes on, and the same
+    /// `call_id` gets the outcome later.
+    ///
+    /// Requires the Cargo feature `tasks`, and a store of calls that all instances share; without
+    /// them, this changes nothing.
+    #[must_use]
+    pub fn background(mut self) -> Self {
+        self.0.tasks = TaskSupport::Optional;
+        self
+    }
+
+    /// Declares that the tool works in the [background](Self::background), and that its calls always
+    /// take longer than clients wait: clients that do not support tasks get an error, and nothing runs.
+    #[must_use]
+    pub fn requires_task(mut self) -> Self {
+        self.0.tasks = TaskSupport::Required;
         self
     }
 

@@ -15,7 +15,7 @@ use crate::{
 
 /// The extra time for which a claim is held beyond the limits of the tool and the store, if the
 /// platform sets no deadline.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// The maximum difference between the clocks of two processes. To a process whose clock is ahead, a
 /// call that is still running appears to have ended, so claims become free that much later.
@@ -45,6 +45,7 @@ impl Deduplication {
             fingerprint: identity.fingerprint.clone(),
             at_most_once,
             state: CallState::Running { until },
+            task: None,
             free_at: if at_most_once { expires_at } else { over_at },
             expires_at,
         }
@@ -74,7 +75,8 @@ impl Deduplication {
     }
 
     /// Withdraws a claim that may have been written although the store did not confirm it. The call
-    /// must not run afterwards.
+    /// must not run afterwards. Returns false if it may: it is a task that has changed since, or the
+    /// store does not respond.
     ///
     /// Must finish before the response is sent: afterwards the platform may stop the process.
     pub(super) async fn withdraw_claim(
@@ -83,12 +85,13 @@ impl Deduplication {
         key: &str,
         record: &CallRecord,
         deadline: Option<SystemTime>,
-    ) {
+    ) -> bool {
         let limit = self.time_to_settle(deadline);
-        let result = within(limit, store.delete(key, record.claim)).await;
-        if let Err(error) = result.flatten() {
+        let undone = undo(store, limit, (key, record), self.clock.now()).await;
+        undone.unwrap_or_else(|error| {
             tracing::debug!(%error, "a withdrawn claim may still be in the store");
-        }
+            false
+        })
     }
 
     /// Withdraws a claim that may have been written, in the background, while its call runs
@@ -99,10 +102,35 @@ impl Deduplication {
         key: String,
         record: &CallRecord,
     ) {
-        let (store, limit, claim) = (Arc::clone(store), self.idempotency.timeout, record.claim);
+        let (store, record) = (Arc::clone(store), record.clone());
+        let (limit, now) = (self.idempotency.timeout, self.clock.now());
         tokio::spawn(async move {
             // If this fails too, the claim expires by itself.
-            let _ = within(limit, store.delete(&key, claim)).await.flatten();
+            let _ = undo(&*store, limit, (&key, &record), now).await;
         });
     }
+}
+
+/// Deletes a claim; the claim of a task ends the task instead, which a repeated call may have found.
+/// Returns false if the task has changed since, and does not end.
+async fn undo(
+    store: &dyn Store,
+    limit: Duration,
+    (key, claim): (&str, &CallRecord),
+    now: SystemTime,
+) -> Result<bool, StoreError> {
+    let mut ended = claim.clone();
+    if !ended.end() {
+        let deleted = within(limit, store.delete(key, claim.claim)).await;
+        return deleted.flatten().map(|()| true);
+    }
+    ended.claim = store::new_version();
+    let write = Write {
+        id: key,
+        record: &ended.into_stored(),
+        over: Over::Version(claim.claim),
+        now,
+    };
+    let outcome = store::put(store, limit, write).await?;
+    Ok(matches!(outcome, PutOutcome::Written))
 }

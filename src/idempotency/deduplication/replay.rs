@@ -16,11 +16,6 @@ impl Deduplication {
     /// Returns the outcome that the record of a call determines. `None` while the call is running,
     /// or if it may soon run again.
     pub(super) fn recorded_outcome(&self, record: &CallRecord) -> Option<RecordedOutcome> {
-        let replay = |(duration, result): TimedResult| RecordedOutcome {
-            duration,
-            result,
-            is_replay: true,
-        };
         let now = self.clock.now();
         match &record.state {
             // The call is over, but not free yet: it must not run again.
@@ -31,17 +26,33 @@ impl Deduplication {
             }
             // The call is still running, or will soon be free.
             CallState::Running { .. } => None,
-            CallState::Finished(bytes) => {
-                let outcome = decode(bytes).unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
-                Some(replay(outcome))
-            }
-            CallState::OutcomeDropped => Some(replay((Duration::ZERO, Err(not_kept())))),
+            state => Some(state.outcome()),
         }
     }
 }
 
+impl CallState {
+    /// Returns the outcome of a call that has ended.
+    pub(super) fn outcome(&self) -> RecordedOutcome {
+        let kept = match self {
+            Self::Finished(bytes) => decode(bytes),
+            Self::Running { .. } | Self::OutcomeDropped => None,
+        };
+        replay(kept.unwrap_or_else(|| (Duration::ZERO, Err(not_kept()))))
+    }
+}
+
+fn replay((duration, result): TimedResult) -> RecordedOutcome {
+    RecordedOutcome {
+        duration,
+        result,
+        is_replay: true,
+        task: None,
+    }
+}
+
 /// Returns true if the call is over even by the clock of the process that runs it.
-fn is_over(until: SystemTime, now: SystemTime) -> bool {
+pub(super) fn is_over(until: SystemTime, now: SystemTime) -> bool {
     now.duration_since(until)
         .is_ok_and(|since| since >= CLOCK_MARGIN)
 }
@@ -55,10 +66,11 @@ pub(super) fn still_running(waited: Duration) -> RecordedOutcome {
                 .retry_after(Duration::from_secs(1)),
         ),
         is_replay: false,
+        task: None,
     }
 }
 
-fn cut_off() -> Failure {
+pub(super) fn cut_off() -> Failure {
     Failure::internal(
         Reason::CutOff,
         "This call was cut off, and may have had its effect",

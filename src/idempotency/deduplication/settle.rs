@@ -7,7 +7,7 @@ use crate::{
     Failure,
     idempotency::{CallRecord, CallState, outcome::encode, record::OUTCOME},
     store::{self, Over, PutOutcome, Store, Write, within},
-    tool::{output::Output, repeats::RepeatPolicy},
+    tool::output::Output,
 };
 
 impl Deduplication {
@@ -21,17 +21,19 @@ impl Deduplication {
         result: &Result<Output, Failure>,
         end: RunEnd,
     ) {
+        if claim.record.task.is_some() {
+            return self.settle_task(claim, duration, result, end).await;
+        }
         let Some(store) = self.idempotency.store.as_deref() else {
             return;
         };
         let Claim {
             key,
             record,
-            policy,
             deadline,
         } = claim;
         let limit = self.time_to_settle(deadline);
-        match settlement(policy, result, end) {
+        match settlement(record.at_most_once, result, end) {
             // The tool may still have its effect.
             Settlement::Wait => {}
             Settlement::Release => {
@@ -56,31 +58,41 @@ impl Deduplication {
                     expires_at,
                     ..record
                 };
-                self.record(store, &key, record.into_stored(), limit).await;
+                let over = record.claim;
+                self.record(store, &key, record, over, limit).await;
             }
         }
     }
 
     /// Replaces a claim with a record, and retries until the time is up.
-    async fn record(
+    pub(super) async fn record(
         &self,
         store: &dyn Store,
         key: &str,
-        mut record: store::Record,
+        mut finished: CallRecord,
+        mut over: u64,
         limit: Duration,
     ) {
+        let mut record = finished.clone().into_stored();
         let end = tokio::time::Instant::now() + limit;
         loop {
             let left = end.saturating_duration_since(tokio::time::Instant::now());
             let write = Write {
                 id: key,
                 record: &record,
-                over: Over::Version(record.version),
+                over: Over::Version(over),
                 now: self.clock.now(),
             };
             let error = match store::put(store, left, write).await {
                 Ok(PutOutcome::Written) => return,
-                Ok(PutOutcome::Conflict(_)) => {
+                Ok(PutOutcome::Conflict(current)) => {
+                    // A task's progress, or that it is cancelled, may have been written meanwhile.
+                    if let Some(current) = current.and_then(|it| finished.task_in(it)) {
+                        over = current.claim;
+                        finished.join(&current);
+                        record = finished.clone().into_stored();
+                        continue;
+                    }
                     tracing::warn!("a call outlasted its claim and may have run twice");
                     return;
                 }
@@ -119,18 +131,26 @@ impl Deduplication {
 }
 
 /// The action on a claim after its call.
-enum Settlement {
+pub(super) enum Settlement {
     Record,
     Release,
     Wait,
 }
 
-fn settlement(policy: RepeatPolicy, result: &Result<Output, Failure>, end: RunEnd) -> Settlement {
-    match (end, policy, result) {
-        (RunEnd::Stopped | RunEnd::Unstoppable, RepeatPolicy::AtMostOnce, _) => Settlement::Record,
+pub(super) fn settlement(
+    at_most_once: bool,
+    result: &Result<Output, Failure>,
+    end: RunEnd,
+) -> Settlement {
+    match (end, at_most_once, result) {
+        (RunEnd::Stopped | RunEnd::Unstoppable, true, _) => Settlement::Record,
         (RunEnd::NotStarted | RunEnd::Stopped, ..) => Settlement::Release,
         (RunEnd::Unstoppable, ..) => Settlement::Wait,
         (RunEnd::Returned, _, Err(failure)) if failure.can_retry() => Settlement::Release,
+        // Another client of the same caller may have the capability.
+        (RunEnd::Returned, _, Err(failure)) if failure.parts().missing_capability.is_some() => {
+            Settlement::Release
+        }
         (RunEnd::Returned, ..) => Settlement::Record,
     }
 }

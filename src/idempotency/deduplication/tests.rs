@@ -24,6 +24,7 @@ fn identity(key: &str, fingerprint: &str) -> CallIdentity {
 /// Returns the limits of a call whose platform stops it after this time.
 fn stopped_after(left: Option<Duration>) -> impl Fn() -> ClaimLimits {
     move || ClaimLimits {
+        patience: None,
         tool: Duration::from_millis(500),
         deadline: left.map(|left| FIXED.now() + left),
     }
@@ -41,7 +42,7 @@ async fn a_call_without_time_left_is_over_at_once() {
         let can_claim = async || {
             let limits = stopped_after(left);
             let identity = identity("key", "print");
-            let claim = deduplication.claim(identity, RepeatPolicy::Recorded, limits);
+            let claim = deduplication.claim(identity, RepeatPolicy::Recorded, limits, None);
             matches!(claim.await, Ok(ClaimResult::Claimed(_)))
         };
         assert!(can_claim().await);
@@ -64,7 +65,12 @@ async fn a_full_memory_is_not_an_unreachable_store() {
     let deduplication = Deduplication::new(small_memory(2).best_effort(), FIXED);
     let claim = async |key: &str| {
         let identity = identity(key, "print");
-        let claim = deduplication.claim(identity, RepeatPolicy::AtMostOnce, stopped_after(None));
+        let claim = deduplication.claim(
+            identity,
+            RepeatPolicy::AtMostOnce,
+            stopped_after(None),
+            None,
+        );
         claim.await
     };
     for key in ["1", "2"] {
@@ -82,8 +88,12 @@ async fn an_outcome_without_room_is_not_kept() {
         let key = &*number.to_string();
         let claim = async || {
             let identity = identity(key, "print");
-            let claim =
-                deduplication.claim(identity, RepeatPolicy::AtMostOnce, stopped_after(None));
+            let claim = deduplication.claim(
+                identity,
+                RepeatPolicy::AtMostOnce,
+                stopped_after(None),
+                None,
+            );
             claim.await
         };
         let Ok(ClaimResult::Claimed(first)) = claim().await else {
@@ -108,12 +118,13 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     let deduplication = Deduplication::new(idempotency, clock.clone());
     let until = FIXED.now() + Duration::from_secs(1);
     let limits = || ClaimLimits {
+        patience: None,
         tool: Duration::from_millis(20),
         deadline: Some(until.max(clock.now() + Duration::from_millis(1))),
     };
     let claim = async |policy| {
         let identity = identity(&format!("{policy:?}"), "print");
-        deduplication.claim(identity, policy, limits).await
+        deduplication.claim(identity, policy, limits, None).await
     };
     for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
         assert!(matches!(claim(policy).await, Ok(ClaimResult::Claimed(_))));
@@ -157,6 +168,7 @@ fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
             fingerprint: String::new(),
             at_most_once,
             state: CallState::Running { until },
+            task: None,
             free_at,
             expires_at: later,
         };
@@ -227,7 +239,12 @@ impl Store for LossyStore {
 /// Claims for a call with little time left.
 async fn claim_in_a_hurry(deduplication: &Deduplication) -> Result<ClaimResult, ClaimError> {
     let limits = stopped_after(Some(Duration::from_millis(400)));
-    let claim = deduplication.claim(identity("key", "print"), RepeatPolicy::AtMostOnce, limits);
+    let claim = deduplication.claim(
+        identity("key", "print"),
+        RepeatPolicy::AtMostOnce,
+        limits,
+        None,
+    );
     claim.await
 }
 
@@ -280,7 +297,12 @@ async fn another_call_may_take_the_id_of_one_that_never_ran() {
     // The claim is withdrawn before the response is sent.
     assert!(claim_in_a_hurry(&deduplication).await.is_err());
     let limits = stopped_after(None);
-    let claim = deduplication.claim(identity("key", "other"), RepeatPolicy::Recorded, limits);
+    let claim = deduplication.claim(
+        identity("key", "other"),
+        RepeatPolicy::Recorded,
+        limits,
+        None,
+    );
     assert!(matches!(claim.await, Ok(ClaimResult::Claimed(_))));
 }
 
@@ -334,7 +356,7 @@ async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
         let limits = stopped_after(Some(Duration::from_secs(1)));
         let claim = async || {
             deduplication
-                .claim(identity("key", "print"), policy, &limits)
+                .claim(identity("key", "print"), policy, &limits, None)
                 .await
         };
         let Ok(ClaimResult::Claimed(first)) = claim().await else {

@@ -81,6 +81,7 @@ impl RequestLog {
         };
         match summary.failure.map(Failure::parts) {
             None => {}
+            Some(_) if summary.is_task => line.outcome = "task",
             Some(parts) if parts.question.is_some() => line.outcome = "input_required",
             Some(parts) => {
                 let why = parts.developer_message.as_ref().unwrap_or(&parts.message);
@@ -198,6 +199,8 @@ pub(crate) struct CallSummary<'a> {
     pub(crate) duration: Option<Duration>,
     pub(crate) failure: Option<&'a Failure>,
     pub(crate) is_replay: bool,
+    /// True if the call goes on, whatever its failure says.
+    pub(crate) is_task: bool,
 }
 
 /// Logs a request whose body cannot be decoded; nothing else is known about it.

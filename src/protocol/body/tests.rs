@@ -24,7 +24,7 @@ use crate::{
     Context, Failure, Server, ServerInfo, Tool, Toolkit,
     arrival::Invocation,
     assemble::assemble,
-    call::{Call, ClientContext, Outcome},
+    call::{Background, Call, ClientContext, Outcome},
     clock::REAL,
     observe::tests::Lines,
     protocol::{
@@ -75,6 +75,8 @@ impl Codec for Ticks {
                 rounded: RoundedNumbers::default(),
                 client_context: ClientContext::default(),
                 permit: None,
+                background: Background::default(),
+                follower: None,
             })),
         }
     }
@@ -91,7 +93,7 @@ impl Codec for Ticks {
         (StatusCode::OK, Vec::from(detail).into())
     }
 
-    fn early_chunks(format: &mut Self::Format) -> Option<Body> {
+    fn early_chunks(format: &mut Self::Format, _: &mut Call) -> Option<Body> {
         let texts = format.take()?;
         // An empty text ends the stream, which panics if it is polled again.
         let next = async |mut texts: UnboundedReceiver<_>| match texts.recv().await? {
@@ -166,7 +168,8 @@ impl Fixture {
         }
     }
 
-    async fn call(&self, tool: &'static str, invocation: Invocation) -> Response {
+    async fn call(&self, tool: &'static str, mut invocation: Invocation) -> Response {
+        invocation.streams = true;
         let request = Request::post("/ticks").extension(Arc::new(invocation));
         let request = request.body(Body::from(tool)).unwrap();
         self.router.clone().oneshot(request).await.unwrap()
@@ -185,7 +188,11 @@ impl Fixture {
 async fn next(body: &mut Body) -> Option<String> {
     let chunk = tokio::time::timeout(Duration::from_secs(10), body.frame());
     let chunk = chunk.await.unwrap()?.unwrap().into_data().unwrap();
-    Some(String::from_utf8(chunk.to_vec()).unwrap())
+    let text = String::from_utf8(chunk.to_vec()).unwrap();
+    // The response of a call that has been a stream is an event.
+    let event = text.strip_prefix("event: message\ndata: ");
+    let event = event.map(|it| it.strip_suffix("\n\n").unwrap().to_owned());
+    Some(event.unwrap_or(text))
 }
 
 /// Returns all chunks of a stream that begins with "early".
@@ -250,7 +257,8 @@ async fn no_chunk_of_many_is_lost_when_the_call_ends() {
         .await
         .into_body();
     let text = body.collect().await.unwrap().to_bytes();
-    assert_eq!(text, format!("early{}\"last\"", "more".repeat(300)));
+    let last = "event: message\ndata: \"last\"\n\n";
+    assert_eq!(text, format!("early{}{last}", "more".repeat(300)));
 }
 
 #[tokio::test]

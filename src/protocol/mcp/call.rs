@@ -9,10 +9,12 @@ use super::{
     elicitation::Elicitation,
     error::ErrorResponse,
     format::{McpFormat, OutputKind},
+    progress::ProgressStream,
     schema,
+    transport::{CAPABILITIES, check_arguments, supports_tasks},
 };
 use crate::{
-    call::{Call, ClientContext},
+    call::{Background, Call, ClientContext},
     protocol::{
         codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
@@ -43,21 +45,36 @@ pub(super) fn decode(
         _ => return Err(invalid("'arguments' must be an object.")),
     };
     let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
-    let call_id = call_id_of(request.headers, &params).map_err(|it| invalid(&it))?;
+    let mut meta = params["_meta"].take();
+    let call_id = call_id_of(request.headers, &meta).map_err(|it| invalid(&it))?;
+    let capabilities = &meta[CAPABILITIES];
     if format.is_modern() {
-        let elicitation = Elicitation::of(&mut params, &name, &input, request.max_values);
+        let elicitation = Elicitation::of(
+            capabilities,
+            &mut params,
+            (&name, &input),
+            request.max_values,
+        );
         format.elicitation = elicitation.map_err(invalid)?;
     }
     let Some(entry) = request.tool_named(&name) else {
         let similar = similar_to(&name);
         return Ok(request.reject_unknown(name, &similar, call_id));
     };
+    if format.is_modern() {
+        check_arguments(request.headers, entry.tool.input.value(), &input)?;
+    }
     format.output = output_kind_of(&entry.tool);
     let client_context = ClientContext {
         answers: format.elicitation.answers(),
         ..ClientContext::default()
     };
-    let call = call_of(entry, call_id, (input, rounded), client_context);
+    let mut call = call_of(entry, call_id, (input, rounded), client_context);
+    if format.is_modern() && supports_tasks(capabilities) {
+        format.takes_tasks = true;
+        call.background = Background::Task;
+    }
+    format.progress = ProgressStream::of(request.headers, &mut meta);
     Ok(Operation::Call(call))
 }
 
@@ -75,6 +92,8 @@ pub(super) fn call_of(
         },
         call_id,
         permit: None,
+        background: Background::default(),
+        follower: None,
         rounded,
         trace_id: None,
         input,
@@ -90,8 +109,8 @@ pub(super) fn similar_to(name: &str) -> String {
 
 /// Returns the id that identifies a repeated call: never the JSON-RPC id, because clients number
 /// their requests from 0.
-fn call_id_of(headers: &HeaderMap, params: &Value) -> Result<Option<String>, String> {
-    let call_id = match &params["_meta"][CALL_ID] {
+fn call_id_of(headers: &HeaderMap, meta: &Value) -> Result<Option<String>, String> {
+    let call_id = match &meta[CALL_ID] {
         Value::Null => idempotency_key(headers)?,
         Value::String(text) => Some(text.clone()),
         _ => return Err("'lambda-tools/call-id' must be a string.".into()),

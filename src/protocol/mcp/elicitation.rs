@@ -3,16 +3,18 @@
 //! The response to such a call names the requests; the client repeats the call with the responses.
 //! Reference: 2026-07-28, Multi Round-Trip Requests, Elicitation.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use super::{state, transport::CAPABILITIES};
+use super::state;
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
     challenge::Challenge,
     tool::{
         failure::Question,
-        question::{Answer, Answers},
+        question::{Answer, Answers, FORM},
     },
 };
 
@@ -24,8 +26,8 @@ const MAX_RESPONSES: usize = 32 * 1024;
 pub(super) struct Elicitation {
     /// True if the client can send its user to a URL.
     opens_urls: bool,
-    /// True if the client can show its user a form.
-    shows_forms: bool,
+    /// The capabilities of the client, with `form` if it can show its user one.
+    capabilities: BTreeSet<String>,
     /// The id of the call that the responses belong to.
     call: String,
     /// The responses of all rounds, by the keys of their requests.
@@ -33,20 +35,25 @@ pub(super) struct Elicitation {
 }
 
 impl Elicitation {
-    /// Reads the params of a call of this tool.
+    /// Reads the params of a call of this tool, whose client declares these capabilities.
     pub(super) fn of(
+        declared: &Value,
         params: &mut Value,
-        tool: &str,
-        input: &Value,
+        (tool, input): (&str, &Value),
         max_values: usize,
     ) -> Result<Self, &'static str> {
-        let capability = &params["_meta"][CAPABILITIES]["elicitation"];
-        if !capability.is_object() {
-            return Ok(Self::default());
-        }
+        let requests = ["roots", "sampling"].into_iter();
+        let requests = requests.filter(|name| declared[name].is_object());
+        let mut capabilities: BTreeSet<_> = requests.map(str::to_owned).collect();
+        let capability = &declared["elicitation"];
         let opens_urls = capability["url"].is_object();
         // An empty object declares forms.
-        let shows_forms = capability["form"].is_object() || !opens_urls;
+        if capability.is_object() && (capability["form"].is_object() || !opens_urls) {
+            capabilities.insert(FORM.to_owned());
+        }
+        if capabilities.is_empty() && !opens_urls {
+            return Ok(Self::default());
+        }
         let call = state::call_of(tool, input);
         let latest = match params["inputResponses"].take() {
             Value::Null => Map::new(),
@@ -57,32 +64,32 @@ impl Elicitation {
             Value::Null => Map::new(),
             state => state::read(state, &call, max_values)?,
         };
-        let is_response = |it: &Value| it["action"].is_string();
-        responses.extend(latest.into_iter().filter(|(_, it)| is_response(it)));
+        responses.extend(latest.into_iter().filter(|(_, it)| it.is_object()));
         let size = serde_json::to_string(&responses).map_or(0, |text| text.len());
         if size > MAX_RESPONSES {
             return Err("The responses in 'inputResponses' are too large.");
         }
         Ok(Self {
             opens_urls,
-            shows_forms,
+            capabilities,
             call,
             responses,
         })
     }
 
-    /// Returns the answers to questions; `None` if the client cannot show any.
+    /// Returns what the client can be asked, and its answers; `None` if it can be asked nothing.
     pub(super) fn answers(&self) -> Option<Answers> {
-        let answer = |response: &Value| match response["action"].as_str()? {
-            "accept" => Some(Answer::Accepted(response["content"].clone())),
-            "decline" | "cancel" => Some(Answer::Declined),
-            _ => None,
+        let answer = |response: &Value| match response["action"].as_str() {
+            Some("accept") => Some(Answer::Accepted(response["content"].clone())),
+            Some("decline" | "cancel") => Some(Answer::Declined),
+            Some(_) => None,
+            None => Some(Answer::Result(response.clone())),
         };
-        let answers = self.responses.iter();
-        self.shows_forms.then(|| {
-            answers
-                .filter_map(|(key, response)| Some((key.clone(), answer(response)?)))
-                .collect()
+        let given = self.responses.iter();
+        let given = given.filter_map(|(key, response)| Some((key.clone(), answer(response)?)));
+        (!self.capabilities.is_empty()).then(|| Answers {
+            capabilities: self.capabilities.clone(),
+            given: given.collect(),
         })
     }
 
@@ -121,14 +128,18 @@ impl Elicitation {
         Some(self.input_required(&requests))
     }
 
-    /// Returns the result that asks the user a question, whose text is the failure's message.
+    /// Returns the result that asks the user a question, whose text is the failure's message, or the
+    /// client itself.
     pub(super) fn question(&self, failure: &Failure, question: &Question) -> Value {
-        let params = json!({
-            "mode": "form",
-            "message": failure.message(),
-            "requestedSchema": question.form,
-        });
-        let requests = [(question.key.clone(), elicitation(&params))];
+        let request = match &question.method {
+            Some(method) => json!({"method": method, "params": question.form}),
+            None => elicitation(&json!({
+                "mode": "form",
+                "message": failure.message(),
+                "requestedSchema": question.form,
+            })),
+        };
+        let requests = [(question.key.clone(), request)];
         self.input_required(&requests.into_iter().collect())
     }
 

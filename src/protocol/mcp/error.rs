@@ -7,6 +7,8 @@ use crate::protocol::jsonrpc::{INVALID_REQUEST, RpcError};
 
 /// A header is missing, or it disagrees with the body (2026-07-28, Transports).
 pub(super) const HEADER_MISMATCH: i32 = -32020;
+/// The client lacks a capability that the request requires (2026-07-28, Base Protocol, Error Codes).
+pub(super) const MISSING_CAPABILITY: i32 = -32021;
 /// The revision is not served (2026-07-28, Versioning).
 pub(super) const UNSUPPORTED_VERSION: i32 = -32022;
 

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 
-use super::{elicitation::Elicitation, revision::Revision};
+use super::{elicitation::Elicitation, progress::ProgressStream, revision::Revision};
 use crate::protocol::jsonrpc::RpcId;
 
 /// The format of a response, as its request determines it.
@@ -17,6 +17,10 @@ pub(crate) struct McpFormat {
     /// The kind of the tool's output.
     pub(super) output: OutputKind,
     pub(super) elicitation: Elicitation,
+    /// True if the client takes a task instead of an outcome.
+    pub(super) takes_tasks: bool,
+    /// The stream of a call whose client asks for progress.
+    pub(super) progress: Option<Box<ProgressStream>>,
     /// True for an answer that is a result alone, without JSON-RPC and `_meta`.
     pub(super) is_bare: bool,
 }

@@ -12,6 +12,7 @@ use super::{
     error::ErrorResponse,
     format::McpFormat,
     response::{CallResult, Meta, encode, encode_error, in_words},
+    tasks,
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -134,6 +135,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
                 new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())
             }
             Rejection::Unavailable | Rejection::Busy => new(StatusCode::SERVICE_UNAVAILABLE, 503),
+            Rejection::RequiresTask => tasks::unsupported(),
             Rejection::WrongUser(_) => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
             Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => {
                 new(StatusCode::OK, INVALID_PARAMS)

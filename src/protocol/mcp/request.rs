@@ -13,7 +13,8 @@ use super::{
     format::McpFormat,
     response,
     revision::Revision,
-    transport::{CAPABILITIES, VERSION, check_media_types, revision_of},
+    tasks,
+    transport::{CAPABILITIES, TASKS, VERSION, check_media_types, revision_of},
 };
 use crate::{
     observe::{request_log::RequestNames, trace::is_traceparent},
@@ -33,15 +34,24 @@ const META: JsonScope = JsonScope::Fields(&[
     (VERSION, JsonScope::Scalar),
     (
         CAPABILITIES,
-        JsonScope::Fields(&[(
-            "elicitation",
-            JsonScope::Fields(&[
-                ("form", JsonScope::Fields(&[])),
-                ("url", JsonScope::Fields(&[])),
-            ]),
-        )]),
+        JsonScope::Fields(&[
+            (
+                "elicitation",
+                JsonScope::Fields(&[
+                    ("form", JsonScope::Fields(&[])),
+                    ("url", JsonScope::Fields(&[])),
+                ]),
+            ),
+            ("sampling", JsonScope::Fields(&[])),
+            ("roots", JsonScope::Fields(&[])),
+            (
+                "extensions",
+                JsonScope::Fields(&[(TASKS, JsonScope::Fields(&[]))]),
+            ),
+        ]),
     ),
     (CALL_ID, JsonScope::Scalar),
+    ("progressToken", JsonScope::Scalar),
     ("traceparent", JsonScope::Scalar),
     ("tracestate", JsonScope::Scalar),
 ]);
@@ -54,6 +64,7 @@ const PARAMS: JsonScope = JsonScope::Fields(&[
     ("protocolVersion", JsonScope::Scalar),
     ("inputResponses", JsonScope::Whole),
     ("requestState", JsonScope::Scalar),
+    ("taskId", JsonScope::Scalar),
     ("_meta", META),
 ]);
 
@@ -104,8 +115,11 @@ fn operation_of(
     let recognizes_call_ids = request.engine.deduplication.is_on();
     let body = match (&*method, revision.is_modern()) {
         ("tools/call", _) => return call::decode(request, format, params),
+        ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.engine.has_tasks() => {
+            return tasks::decode(request, codec, format, &method, &params);
+        }
         ("tools/list", _) => return list(request, codec, format, &params),
-        ("server/discover", true) => codec.discovery(format, recognizes_call_ids),
+        ("server/discover", true) => codec.discovery(format, request.engine),
         ("initialize", false) => {
             format.revision = Some(revision_for(&params)?);
             codec.initialization(format, recognizes_call_ids)
@@ -168,7 +182,7 @@ fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
     Some(Box::new(headers.into_iter().flatten().collect()))
 }
 
-fn unknown_method(is_modern: bool) -> ErrorResponse {
+pub(super) fn unknown_method(is_modern: bool) -> ErrorResponse {
     let status = if is_modern {
         StatusCode::NOT_FOUND
     } else {

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{
-    json,
+    Value, json,
     value::{RawValue, to_raw_value},
 };
 
 use super::{
     content::ContentBlock,
+    error::MISSING_CAPABILITY,
     format::{McpFormat, OutputKind},
 };
 use crate::{
@@ -152,7 +153,12 @@ pub(super) fn encode_outcome(
             encode(format, &result)
         }
         Err(failure) => {
-            if let Some(question) = &failure.parts().question {
+            let lacking = failure.parts().missing_capability.as_ref();
+            if let Some(capability) = lacking.filter(|_| format.is_modern() && !format.is_bare) {
+                return encode_error(format, &missing_capability(&json!({capability: {}})));
+            }
+            let question = failure.parts().question.as_ref();
+            if let Some(question) = question.filter(|_| !format.is_bare) {
                 let mut result = format.elicitation.question(failure, question);
                 result["_meta"] = json!(meta);
                 return encode(format, &result);
@@ -161,6 +167,16 @@ pub(super) fn encode_outcome(
             encode(format, &CallResult::error(format, &text_of(failure), meta))
         }
     }
+}
+
+/// Returns the error for a client without capabilities that a request requires.
+pub(super) fn missing_capability(required: &Value) -> RpcError {
+    let mut error = RpcError::new(
+        MISSING_CAPABILITY,
+        "The client lacks a capability that this requires.",
+    );
+    error.data = Some(json!({"requiredCapabilities": required}));
+    error
 }
 
 impl<'a> CallResult<'a> {

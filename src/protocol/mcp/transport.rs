@@ -20,18 +20,17 @@ const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// Returns true if a client with these capabilities supports tasks.
+pub(super) fn supports_tasks(capabilities: &Value) -> bool {
+    capabilities["extensions"][TASKS].is_object()
+}
+
 /// Rejects a client that does not accept JSON, or does not send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    let mut accepted = headers.get_all(ACCEPT).iter();
-    let accepts_json = !headers.contains_key(ACCEPT)
-        || accepted.any(|value| {
-            let mut ranges = value.to_str().unwrap_or_default().split(',');
-            ranges.any(|range| {
-                ["application/json", "application/*", "*/*"]
-                    .iter()
-                    .any(|accepted| media_type(range).eq_ignore_ascii_case(accepted))
-            })
-        });
+    let json = ["application/json", "application/*"];
+    let accepts_json = !headers.contains_key(ACCEPT) || media_types(headers, &ACCEPT, &json);
     if !accepts_json {
         return Err(ErrorResponse::new(
             StatusCode::NOT_ACCEPTABLE,
@@ -48,6 +47,22 @@ pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse
         ));
     }
     Ok(())
+}
+
+/// Returns true if a header lists one of these media types, or all of them.
+pub(super) fn media_types(headers: &HeaderMap, name: &HeaderName, types: &[&str]) -> bool {
+    let mut values = headers.get_all(name).iter();
+    values.any(|value| {
+        let mut ranges = value
+            .to_str()
+            .unwrap_or_default()
+            .split(',')
+            .map(media_type);
+        ranges.any(|range| {
+            let is_range = |it: &&str| it.eq_ignore_ascii_case(range);
+            range == "*/*" || types.iter().any(is_range)
+        })
+    })
 }
 
 /// Returns a media type without its parameters.
@@ -109,8 +124,14 @@ fn check_headers(
     method: &str,
     params: &Value,
 ) -> Result<(), ErrorResponse> {
-    let is_call = method == "tools/call";
-    let name = is_call.then(|| params["name"].as_str()).flatten();
+    let name = match method {
+        "tools/call" => params["name"].as_str(),
+        // FastMCP's client does not send it.
+        "tasks/get" | "tasks/update" | "tasks/cancel" if headers.contains_key(&NAME_HEADER) => {
+            params["taskId"].as_str()
+        }
+        _ => None,
+    };
     let has_name = |name| repeats(header_text(headers, &NAME_HEADER), name);
     let mismatched = if !repeats(version_header, version) {
         "MCP-Protocol-Version"
@@ -121,8 +142,38 @@ fn check_headers(
     } else {
         return Ok(());
     };
-    let detail = format!("The header {mismatched} is missing or does not match the body.");
-    Err(ErrorResponse::bad_request(HEADER_MISMATCH, detail))
+    Err(self::mismatched(mismatched))
+}
+
+/// Checks the headers that repeat arguments whose schemas ask for it (`x-mcp-header`).
+pub(super) fn check_arguments(
+    headers: &HeaderMap,
+    schema: &Value,
+    input: &Value,
+) -> Result<(), ErrorResponse> {
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let Some(suffix) = schema.get("x-mcp-header").and_then(Value::as_str) else {
+            continue;
+        };
+        let header = HeaderName::try_from(format!("mcp-param-{suffix}"));
+        let sent = header.as_ref().ok().filter(|it| headers.contains_key(*it));
+        let sent = sent.map(|it| header_text(headers, it));
+        let matches = match (&input[name], sent) {
+            (Value::Null, sent) => sent.is_none(),
+            (_, None) => false,
+            (Value::String(text), Some(sent)) => repeats(sent, text),
+            (other, Some(sent)) => repeats(sent, &other.to_string()),
+        };
+        if !matches {
+            return Err(mismatched(&format!("Mcp-Param-{suffix}")));
+        }
+    }
+    Ok(())
+}
+
+fn mismatched(header: &str) -> ErrorResponse {
+    let detail = format!("The header {header} is missing or does not match the body.");
+    ErrorResponse::bad_request(HEADER_MISMATCH, detail)
 }
 
 /// Returns true if a header's value, which may be `=?base64?…?=`, repeats a text of the body.

@@ -4,9 +4,9 @@ use serde_json::{Value, value::RawValue};
 
 use http::StatusCode;
 
-use super::response::encode_error;
+use super::{events::Events, response::encode_error};
 use crate::{
-    call::{Call, ClientContext},
+    call::{Background, Call, ClientContext},
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
@@ -25,34 +25,36 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct RpcFormat {
     pub(super) id: Option<Box<RpcId>>,
+    /// The events of a response that is a stream.
+    pub(super) events: Option<Events>,
 }
 
-/// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version,
-/// method, params.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
+/// Decodes the body of `POST /opentool/call` or `POST /opentool/streamCall`. Order of the checks:
+/// JSON, shape, id, version, method, params.
+pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRequest<RpcFormat> {
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
-        Err(error) => return refuse(id_anywhere_in(body), None, error),
+        Err(error) => return refuse(id_anywhere_in(body), None, error, is_streamed),
     };
     let (id, call_id) = match rpc.id.map(|id| (id, id_in(id))) {
         None => {
             let detail = "The request has no id: notifications are not supported.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()));
+            return refuse(None, None, (INVALID_REQUEST, detail.into()), is_streamed);
         }
         Some((_, None)) => {
             let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()));
+            return refuse(None, None, (INVALID_REQUEST, detail.into()), is_streamed);
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
     let method = match method_of(&rpc) {
         Ok(method) => method,
-        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into())),
+        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into()), is_streamed),
     };
     let mut input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
-        Err(error) => return refuse(id, Some(method), error),
+        Err(error) => return refuse(id, Some(method), error, is_streamed),
     };
     let operation = match request.tool_named(&method) {
         Some(entry) => Operation::Call(Box::new(Call {
@@ -63,6 +65,8 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
             // Some clients send an empty string for an unset id.
             call_id: Some(call_id).filter(|id| !id.is_empty()),
             permit: None,
+            background: Background::default(),
+            follower: None,
             rounded: integers::restore(body, &["params"], &mut input),
             trace_id: None,
             input,
@@ -70,7 +74,8 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         })),
         None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
-    let format = RpcFormat { id };
+    let events = is_streamed.then(|| Events::of(method));
+    let format = RpcFormat { id, events };
     DecodedRequest { format, operation }
 }
 
@@ -79,6 +84,7 @@ fn refuse(
     id: Option<Box<RpcId>>,
     method: Option<String>,
     (code, detail): MessageError,
+    is_streamed: bool,
 ) -> DecodedRequest<RpcFormat> {
     let names = RequestNames {
         call_id: id.as_deref().and_then(id_in),
@@ -86,7 +92,7 @@ fn refuse(
         trace_id: None,
     };
     let status = match code {
-        INVALID_PARAMS => StatusCode::OK,
+        INVALID_PARAMS if !is_streamed => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
     let operation = Operation::Refuse(OwnRefusal {
@@ -96,7 +102,7 @@ fn refuse(
         detail,
         names,
     });
-    let format = RpcFormat { id };
+    let format = RpcFormat { id, events: None };
     DecodedRequest { format, operation }
 }
 

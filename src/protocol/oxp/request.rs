@@ -17,7 +17,7 @@ use super::{
     request_error::RequestError,
 };
 use crate::{
-    call::{Call, ClientContext},
+    call::{Background, Call, ClientContext},
     observe::request_log::RequestNames,
     payload::JsonObject,
     protocol::{
@@ -130,6 +130,8 @@ pub(super) fn call_in(
             call_id => call_id,
         },
         permit: None,
+        background: Background::default(),
+        follower: None,
         rounded: integers::restore(request.body, &roots, &mut input),
         trace_id,
         input,
@@ -216,6 +218,8 @@ fn call_of_single_tool(
         selector: selector_in(tool_id, request)?,
         call_id,
         permit: None,
+        background: Background::default(),
+        follower: None,
         rounded: integers::restore(bytes, &[""], &mut input),
         trace_id: None,
         input,

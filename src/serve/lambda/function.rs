@@ -43,6 +43,8 @@ impl Function {
         settings::log(&server);
         let hook = server.on_shutdown.take();
         let (router, app) = assemble(server, REAL, REAL);
+        #[cfg(feature = "tasks")]
+        super::self_invocation::enable(&app);
         let deduplication = Arc::clone(&app.engine.deduplication);
         shutdown::register(hook, deduplication, &telemetry).await;
         // Lambda gives a function its full CPU power until the function requests the first event,
@@ -78,8 +80,17 @@ impl Function {
             let router = function.router.clone();
             let event = event.as_ref();
             let result = event::invoke(&function.app, router, event, context, is_cold).await;
-            function.telemetry.flush(deadline).await;
-            result.map_err(|error| diagnostic(&error))
+            let telemetry = Arc::clone(&function.telemetry);
+            match result {
+                Ok(EventResponse::Stream(mut response)) => {
+                    response.flush_after(async move { telemetry.flush(deadline).await });
+                    Ok(EventResponse::Stream(response))
+                }
+                result => {
+                    telemetry.flush(deadline).await;
+                    result.map_err(|error| diagnostic(&error))
+                }
+            }
         };
         invocation.instrument(span)
     }

@@ -13,17 +13,17 @@ use std::{
     thread,
 };
 
-use bytes::Bytes;
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tokio::{runtime::Builder, sync::oneshot};
 
 use super::{
     function::Function,
-    runtime_api::{Endpoint, Event, RuntimeApi},
+    runtime_api::{Answer, Endpoint, Event, RuntimeApi},
 };
 use crate::{
     Error, Server,
     call::watch::{OnlyThread, Watch},
+    event::EventResponse,
 };
 
 /// Returns true if the platform sends one event at a time. `SnapStart` and concurrent invocations
@@ -64,20 +64,16 @@ async fn handle_events(function: &Arc<Function>, mut api: RuntimeApi) -> Result<
         tracing::trace!(bytes = body.len(), "received an event");
         let answer = match (String::from_utf8(body.into()), context) {
             (Ok(event), Ok(context)) => handle(function, event, context).await,
-            (_, Err(error)) => Err(error),
-            (Err(_), _) => Err(diagnostic("UnsupportedEvent", "The event is not UTF-8.")),
+            (_, Err(error)) => Answer::Error(error),
+            (Err(_), _) => Answer::Error(diagnostic("UnsupportedEvent", "The event is not UTF-8.")),
         };
         api.respond(&id, answer).await?;
     }
 }
 
-/// Handles an event, and encodes its response as JSON. A panic outside of tools fails only its own
-/// invocation.
-async fn handle(
-    function: &Arc<Function>,
-    event: String,
-    context: Context,
-) -> Result<Bytes, Diagnostic> {
+/// Handles an event, and encodes its response as JSON, unless it is sent in parts. A panic outside
+/// of tools fails only its own invocation.
+async fn handle(function: &Arc<Function>, event: String, context: Context) -> Answer {
     let mut response = pin!(function.invoke(event, context));
     let response = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| response.as_mut().poll(context)));
@@ -87,10 +83,17 @@ async fn handle(
         };
         polled.unwrap_or_else(panicked)
     });
-    response.await?.encode().map_err(|error| {
-        let message = format!("The response cannot be encoded: {error}");
-        diagnostic("Internal", &message)
-    })
+    match response.await {
+        Ok(EventResponse::Stream(response)) => Answer::Stream(response),
+        Ok(response) => response.encode().map_or_else(
+            |error| {
+                let message = format!("The response cannot be encoded: {error}");
+                Answer::Error(diagnostic("Internal", &message))
+            },
+            Answer::Whole,
+        ),
+        Err(error) => Answer::Error(error),
+    }
 }
 
 fn diagnostic(error_type: &str, message: &str) -> Diagnostic {

@@ -5,6 +5,8 @@
 //!
 //! AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
 
+mod streamed_body;
+
 use std::{env, sync::Arc};
 
 use bytes::Bytes;
@@ -12,7 +14,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{CONTENT_TYPE, HOST, USER_AGENT},
 };
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::{
     body::Incoming,
     client::conn::http1::{self, SendRequest},
@@ -21,14 +23,19 @@ use hyper_util::rt::TokioIo;
 use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
 use tokio::net::TcpStream;
 
-use crate::{Error, event::read_client_context};
+use crate::{
+    Error,
+    event::{StreamedResponse, read_client_context},
+};
+use streamed_body::StreamedBody;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
 const CLIENT_CONTEXT: HeaderName = HeaderName::from_static("lambda-runtime-client-context");
 /// Sent back with the response, so that the platform can reject a response to another invocation.
 const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
-const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
+pub(super) const ERROR_TYPE: HeaderName =
+    HeaderName::from_static("lambda-runtime-function-error-type");
 /// The largest buffer for reading. The connection keeps it after a large event; hyper's default is
 /// three times as large.
 const BUFFER: usize = 128 * 1024;
@@ -102,7 +109,17 @@ pub(super) struct InvocationId {
 /// One connection to the runtime API, which is opened again if it was closed.
 pub(super) struct RuntimeApi {
     endpoint: Endpoint,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    connection: Option<SendRequest<Sent>>,
+}
+
+/// The body of a request to the runtime API.
+type Sent = Either<Full<Bytes>, StreamedBody>;
+
+/// What an event is answered with.
+pub(super) enum Answer {
+    Whole(Bytes),
+    Stream(Box<StreamedResponse>),
+    Error(Diagnostic),
 }
 
 impl RuntimeApi {
@@ -116,7 +133,7 @@ impl RuntimeApi {
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", Bytes::new())?;
+        let request = self.request(Method::GET, "next", Either::Left(Full::default()))?;
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
@@ -158,15 +175,13 @@ impl RuntimeApi {
     }
 
     /// Sends the response to an event, or the error that it failed with.
-    pub(super) async fn respond(
-        &mut self,
-        id: &InvocationId,
-        result: Result<Bytes, Diagnostic>,
-    ) -> Result<(), Error> {
-        let is_error = result.is_err();
-        let (kind, body) = match result {
-            Ok(response) => ("response", response),
-            Err(diagnostic) => ("error", serde_json::to_vec(&diagnostic)?.into()),
+    pub(super) async fn respond(&mut self, id: &InvocationId, answer: Answer) -> Result<(), Error> {
+        let is_error = matches!(answer, Answer::Error(_));
+        let is_stream = matches!(answer, Answer::Stream(_));
+        let (kind, body) = match answer {
+            Answer::Whole(response) => ("response", Either::Left(response.into())),
+            Answer::Stream(response) => ("response", Either::Right(StreamedBody::new(*response))),
+            Answer::Error(error) => ("error", Either::Left(serde_json::to_vec(&error)?.into())),
         };
         let path = format!("{}/{kind}", id.request);
         let mut request = self.request(Method::POST, &path, body)?;
@@ -176,6 +191,9 @@ impl RuntimeApi {
         }
         if is_error {
             headers.insert(ERROR_TYPE, HeaderValue::from_static("unhandled"));
+        }
+        if is_stream {
+            streamed_body::set_headers(headers);
         }
         let response = self.send(request).await?;
         let status = response.status();
@@ -187,12 +205,7 @@ impl RuntimeApi {
         Ok(())
     }
 
-    fn request(
-        &self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, Error> {
+    fn request(&self, method: Method, path: &str, body: Sent) -> Result<Request<Sent>, Error> {
         let uri = format!("{}/{path}", self.endpoint.base);
         let request = Request::builder()
             .method(method)
@@ -200,10 +213,10 @@ impl RuntimeApi {
             .header(HOST, &self.endpoint.authority)
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(request.body(Full::new(body))?)
+        Ok(request.body(body)?)
     }
 
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+    async fn send(&mut self, request: Request<Sent>) -> Result<Response<Incoming>, Error> {
         let mut request = request;
         // The platform keeps the connection open, but nothing obliges it to.
         if let Some(connection) = &mut self.connection
@@ -222,7 +235,7 @@ impl RuntimeApi {
     }
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Full<Bytes>>, Error> {
+async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Sent>, Error> {
     let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
     stream.set_nodelay(true)?;
     let mut settings = http1::Builder::new();

@@ -8,9 +8,17 @@ use crate::{AgentCoreUser, Auth, EventKind, Server};
 /// Fills in what the program has not set.
 pub(super) fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.events.is_none() {
-        let kinds = get("TOOLS_EVENTS")?.map(|names| names.split(',').map(kind).collect());
-        server.events = kinds.transpose()?;
+        server.events = kinds("TOOLS_EVENTS")?;
     }
+    if server.streaming.is_none() {
+        server.streaming = kinds("TOOLS_STREAMING")?;
+    }
+    let can_stream = |kind: &EventKind| [EventKind::FunctionUrl, EventKind::RestApi].contains(kind);
+    check(server.streaming.iter().flatten().all(can_stream), || {
+        "only responses to function-url and rest-api can be streams (TOOLS_STREAMING, \
+         Server::streaming)"
+            .into()
+    })?;
     if server.agentcore_user.is_none() {
         server.agentcore_user = agentcore_user()?;
     }
@@ -24,14 +32,18 @@ pub(super) fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     })
 }
 
-fn kind(name: &str) -> Result<EventKind, InvalidSetting> {
-    let known = EventKind::NAMES.iter().find(|(it, _)| *it == name.trim());
-    known.map(|(_, kind)| *kind).ok_or_else(|| {
-        let names = EventKind::NAMES.map(|(name, _)| name).join(", ");
-        InvalidSetting(format!(
-            "TOOLS_EVENTS has '{name}', but may only have {names}"
-        ))
-    })
+fn kinds(variable: &str) -> Result<Option<Vec<EventKind>>, InvalidSetting> {
+    let kind = |name: &str| {
+        let known = EventKind::NAMES.iter().find(|(it, _)| *it == name.trim());
+        known.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names = EventKind::NAMES.map(|(name, _)| name).join(", ");
+            InvalidSetting(format!(
+                "{variable} has '{name}', but may only have {names}"
+            ))
+        })
+    };
+    let kinds = get(variable)?.map(|names| names.split(',').map(kind).collect());
+    kinds.transpose()
 }
 
 fn agentcore_user() -> Result<Option<AgentCoreUser>, InvalidSetting> {

@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 46] = [
+const NAMES: [&str; 47] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -58,6 +58,7 @@ const NAMES: [&str; 46] = [
     "TOOLS_SIGN_IN_PROVIDER",
     "TOOLS_SIGN_IN_SCOPES",
     "TOOLS_SIGN_IN_USER_CLAIM",
+    "TOOLS_STREAMING",
 ];
 
 /// The parts of a provider's variables after its name.

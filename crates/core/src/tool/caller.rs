@@ -2,8 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 /// The caller of a request, identified by its credentials or by the platform that checked them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Caller {
     /// Any caller: no credentials are required.
@@ -51,7 +53,7 @@ pub enum Caller {
 }
 
 /// The facts about the holder of an access token (RFC 9068, section 2.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AccessToken {
     /// The identity provider that issued the token: its `iss` claim.

@@ -12,12 +12,16 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{
     Caller, Failure, Secret,
     clock::Clock,
     secret::{redaction::Redaction, stored},
-    tool::question::{self, Answers},
+    tool::{
+        progress::{Follower, Progress},
+        question::{self, Answers},
+    },
 };
 
 /// The context of one call: its ids, its user, and the secrets and tokens the tool declared.
@@ -39,6 +43,8 @@ pub struct ContextInner {
     /// The user's answers; `None` if the client cannot ask its user.
     pub answers: Option<Answers>,
     pub store: Option<SecretSource>,
+    /// `None` if nobody would see what the tool reports.
+    pub follower: Option<Follower>,
     /// The redaction of the call's secrets; built on first use.
     pub redaction: OnceLock<Redaction>,
     pub now: SystemTime,
@@ -267,8 +273,8 @@ impl Context {
         let redacted = self.redacted(key);
         let key = redacted.as_deref().unwrap_or(key);
         match &self.0.answers {
-            Some(answers) => question::answer_in(answers, key, message),
-            None => Err(Failure::new(format!(
+            Some(answers) if self.can_ask() => question::answer_in(answers, key, message),
+            _ => Err(Failure::new(format!(
                 "The tool has to ask the user, but this client cannot: {message}"
             ))),
         }
@@ -278,7 +284,68 @@ impl Context {
     /// 2026-07-28 or later that declares form elicitation.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.0.answers.is_some()
+        let answers = self.0.answers.as_ref();
+        answers.is_some_and(|it| it.capabilities.contains(question::FORM))
+    }
+
+    /// Asks the client itself, rather than its user: `method` is a request of MCP that a client
+    /// answers, such as `sampling/createMessage` or `roots/list`, and the result is the client's.
+    /// Like [`ask`](Self::ask), this returns a failure until the client has answered. Revision
+    /// 2026-07-28 of MCP has deprecated both, and few clients support them.
+    ///
+    /// # Errors
+    /// The failure to return: there is no answer yet, or the client does not support the method.
+    pub fn ask_client(&self, key: &str, method: &str, params: Value) -> Result<Value, Failure> {
+        let nothing = Answers::default();
+        let answers = self.0.answers.as_ref().unwrap_or(&nothing);
+        question::result_in(answers, key, method, params)
+    }
+
+    /// Reports how far the call has got: `done` of `total`, in any unit, and what the tool is doing.
+    ///
+    /// MCP clients that ask for reports get them while the call runs, if its response can be a stream
+    /// (`Server::streaming`), and the status of a [task](crate::Tool::background) has the last message.
+    /// For all other calls this does nothing. In a stream, a report counts only if `done` is larger
+    /// than before. Of many reports within a short time, clients get the last one.
+    ///
+    /// ```
+    /// # use lambda_tools_core as lambda_tools;
+    /// # use lambda_tools::{Context, Failure};
+    /// # async fn fetch(page: u32) -> Result<String, Failure> { Ok(String::new()) }
+    /// async fn crawl(pages: Vec<u32>, cx: Context) -> Result<String, Failure> {
+    ///     let mut text = String::new();
+    ///     for (done, page) in (1_u32..).zip(&pages) {
+    ///         text += &fetch(*page).await?;
+    ///         cx.progress(done, pages.len() as f64, "reading pages");
+    ///     }
+    ///     Ok(text)
+    /// }
+    /// ```
+    pub fn progress(
+        &self,
+        done: impl Into<f64>,
+        total: impl Into<Option<f64>>,
+        message: impl Into<String>,
+    ) {
+        let Some(follower) = &self.0.follower else {
+            return;
+        };
+        let done = done.into();
+        if done.is_finite() {
+            let message = message.into();
+            follower.report(Progress {
+                done,
+                total: total.into().filter(|it| it.is_finite()),
+                message: self.redacted(&message).unwrap_or(message),
+            });
+        }
+    }
+
+    /// Returns true if the client has cancelled the call's task. The tool may then stop, and return a
+    /// failure; a value that it returns nevertheless becomes the task's outcome.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.follower.as_ref().is_some_and(Follower::is_cancelled)
     }
 
     /// Returns the time at which the call began. Use it in place of the system clock, so that

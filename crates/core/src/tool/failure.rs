@@ -9,6 +9,7 @@ pub mod response;
 
 use std::{error::Error, io, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reason::Reason;
@@ -48,15 +49,19 @@ pub struct FailureParts {
     pub rejected_provider: Option<String>,
     /// The question that the user has to answer first.
     pub question: Option<Question>,
+    /// The capability that the client lacks.
+    pub missing_capability: Option<String>,
     /// The reason for logs.
     pub reason: Reason,
 }
 
 /// A question to the user, which the failure's message asks.
-#[derive(Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Question {
     /// The key that identifies the question within its call.
     pub key: String,
+    /// The method of a request to the client itself, whose params are then in place of the form.
+    pub method: Option<String>,
     /// The form that the user fills in: the JSON Schema of an object without nested objects.
     pub form: Value,
 }
@@ -73,6 +78,7 @@ impl Failure {
             additional_prompt_content: None,
             rejected_provider: None,
             question: None,
+            missing_capability: None,
             reason: Reason::Failed,
         }))
     }
@@ -153,9 +159,15 @@ impl Failure {
 
     /// Turns the failure into a question, which its message asks; the same call may succeed with an
     /// answer.
-    pub(super) fn with_question(mut self, question: Question) -> Self {
+    #[doc(hidden)]
+    pub fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
         self.retry()
+    }
+
+    pub(super) fn with_missing_capability(mut self, capability: &str) -> Self {
+        self.0.missing_capability = Some(capability.to_owned());
+        self
     }
 
     /// Returns the message for the user and the model.

@@ -28,6 +28,17 @@ pub struct Hints {
     pub is_open_world: Option<bool>,
 }
 
+/// Whether calls of a tool may outlast their requests.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum TaskSupport {
+    #[default]
+    Never,
+    /// They may.
+    Optional,
+    /// They always do: the caller has to take a task.
+    Required,
+}
+
 /// The parts of a [`Tool`](crate::Tool).
 pub struct ToolParts {
     pub id: Cow<'static, str>,
@@ -45,6 +56,7 @@ pub struct ToolParts {
     /// The scopes that a caller's token must have.
     pub scopes: Vec<String>,
     pub(crate) defined_at: &'static Location<'static>,
+    pub tasks: TaskSupport,
     /// True if the function is not async, and runs on a thread of its own.
     pub blocks: bool,
     decode: DecodeFn,
@@ -78,6 +90,7 @@ impl ToolParts {
             title: None,
             hints: Hints::default(),
             scopes: Vec::new(),
+            tasks: TaskSupport::default(),
             defined_at: Location::caller(),
             blocks: H::BLOCKS,
             decode: Box::new(move |input| decode(handler.clone(), input)),

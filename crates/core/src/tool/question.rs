@@ -5,10 +5,10 @@
 
 mod form;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
@@ -18,14 +18,51 @@ use super::{
 use form::form_of;
 
 /// A user's answer to a question.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Answer {
     Accepted(Value),
     Declined,
+    /// The client's own result of a request.
+    Result(Value),
 }
 
-/// The answers that a call carries, by the keys of their questions.
-pub type Answers = BTreeMap<String, Answer>;
+/// What the client of a call can be asked, and its answers so far.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Answers {
+    /// The capabilities that it declares; `form` if it can show its user one.
+    pub capabilities: BTreeSet<String>,
+    /// The answers that the call carries, by the keys of their questions.
+    pub given: BTreeMap<String, Answer>,
+}
+
+/// The capability of a client that can show its user a form.
+pub const FORM: &str = "form";
+
+/// Returns the client's result of a request, or the failure that sends it the request.
+pub(super) fn result_in(
+    answers: &Answers,
+    key: &str,
+    method: &str,
+    params: Value,
+) -> Result<Value, Failure> {
+    let capability = method.split('/').next().unwrap_or_default();
+    match answers.given.get(key) {
+        _ if !answers.capabilities.contains(capability) => Err(lacks(capability)),
+        Some(Answer::Result(result)) => Ok(result.clone()),
+        _ => Err(
+            Failure::new("The client has to answer first").with_question(Question {
+                key: key.to_owned(),
+                method: Some(method.to_owned()),
+                form: params,
+            }),
+        ),
+    }
+}
+
+pub(super) fn lacks(capability: &str) -> Failure {
+    let message = format!("The tool needs a client that supports '{capability}'");
+    Failure::new(message).with_missing_capability(capability)
+}
 
 /// Returns the answer of the user, `None` if they declined to give one, or the failure that asks
 /// them.
@@ -38,13 +75,13 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
     let form = form_of(&schema::of_input::<T>()).map_err(|detail| {
         Failure::new("The tool could not complete the call").developer_message(detail)
     })?;
-    let errors = match answers.get(key) {
+    let errors = match answers.given.get(key) {
         Some(Answer::Declined) => return Ok(None),
         Some(Answer::Accepted(content)) => match decode(content, &form) {
             Ok(answer) => return Ok(Some(answer)),
             Err(errors) => errors,
         },
-        None => ParameterErrors::new(),
+        Some(Answer::Result(_)) | None => ParameterErrors::new(),
     };
     let lines = errors
         .iter()
@@ -54,7 +91,11 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
         lines => format!("{message}\nThe previous answer was invalid:{lines}"),
     };
     let key = key.to_owned();
-    Err(Failure::new(message).with_question(Question { key, form }))
+    Err(Failure::new(message).with_question(Question {
+        key,
+        method: None,
+        form,
+    }))
 }
 
 /// Decodes the fields of the form; a client may send others.
@@ -80,6 +121,13 @@ fn decode<T: DeserializeOwned + JsonSchema>(
 
 #[cfg(test)]
 mod tests {
+    fn given<const N: usize>(given: [(String, Answer); N]) -> Answers {
+        Answers {
+            given: BTreeMap::from(given),
+            ..Answers::default()
+        }
+    }
+
     use serde::Deserialize;
     use serde_json::json;
 
@@ -105,7 +153,7 @@ mod tests {
             note: Option<String>,
         }
         for content in [json!(null), json!({}), json!({"note": null, "other": 1})] {
-            let answers = Answers::from([("note".to_owned(), Answer::Accepted(content))]);
+            let answers = given([("note".to_owned(), Answer::Accepted(content))]);
             let note: Option<Note> = answer_in(&answers, "note", String::new()).unwrap();
             assert_eq!(note.unwrap().note, None);
         }
@@ -120,7 +168,7 @@ mod tests {
             nights: i32,
         }
         let answer = Answer::Accepted(json!({"nights": 0}));
-        let answers = Answers::from([("stay".to_owned(), answer)]);
+        let answers = given([("stay".to_owned(), answer)]);
         let failure = answer_in::<Stay>(&answers, "stay", "How long?".into()).unwrap_err();
         assert!(failure.parts().question.is_some());
         let start = "How long?\nThe previous answer was invalid:";
@@ -143,7 +191,7 @@ mod tests {
             mail: String,
             meals: Vec<Meal>,
         }
-        let failure = answer_in::<Odd>(&Answers::new(), "odd", String::new()).map(|_| ());
+        let failure = answer_in::<Odd>(&Answers::default(), "odd", String::new()).map(|_| ());
         let failure = failure.unwrap_err();
         let form = &failure.parts().question.as_ref().unwrap().form;
         let expected = json!({
@@ -165,13 +213,13 @@ mod tests {
             #[expect(dead_code, reason = "only its schema is used")]
             inner: Booking,
         }
-        let failure = answer_in::<Nested>(&Answers::new(), "key", String::new()).unwrap_err();
+        let failure = answer_in::<Nested>(&Answers::default(), "key", String::new()).unwrap_err();
         assert!(failure.parts().question.is_none());
         let detail = failure.parts().developer_message.as_deref().unwrap();
         assert!(detail.contains("'inner'"), "{detail}");
-        assert!(answer_in::<Value>(&Answers::new(), "key", String::new()).is_err());
+        assert!(answer_in::<Value>(&Answers::default(), "key", String::new()).is_err());
         // Also if there is an answer, as in a unit test.
-        let answers = Answers::from([("key".to_owned(), Answer::Declined)]);
+        let answers = given([("key".to_owned(), Answer::Declined)]);
         assert!(answer_in::<Nested>(&answers, "key", String::new()).is_err());
     }
 
@@ -191,7 +239,7 @@ mod tests {
             A { a: u8 },
             B { b: u8 },
         }
-        let failure = answer_in::<Flat>(&Answers::new(), "key", String::new()).unwrap_err();
+        let failure = answer_in::<Flat>(&Answers::default(), "key", String::new()).unwrap_err();
         assert!(failure.parts().question.is_none());
     }
 }

@@ -46,6 +46,7 @@ reasons! {
     CallIdReused = "call_id_reused",
     Unauthorizable = "unauthorizable",
     Unprotected = "unprotected",
+    RequiresTask = "requires_task",
     Unavailable = "unavailable",
 
     // Failures: the first is the tool's own, the others come from the library.

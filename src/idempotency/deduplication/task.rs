@@ -1,0 +1,411 @@
+//! Tasks: calls that outlast their requests, and what becomes of them.
+//!
+//! A task is the record of a call, under the same key, so that a repeated call finds it. Whoever
+//! does the work starts it once, however often it is asked to.
+
+use std::time::{Duration, SystemTime};
+
+use super::{
+    Claim, Deduplication, RecordedOutcome, RunEnd,
+    attempt::{CLOCK_MARGIN, GRACE},
+    replay::{cut_off, is_over},
+    settle::{Settlement, settlement},
+};
+use crate::{
+    Failure, StoreError,
+    idempotency::{CallRecord, CallState, outcome::encode, record::TaskRecord},
+    store::{self, Over, PutOutcome, Store, Write, within},
+    tool::{output::Output, reason::Reason},
+};
+
+/// The time within which a task has to start.
+pub(crate) const LONGEST_QUEUE: Duration = Duration::from_mins(5);
+
+/// The time from which a record is free that is free by any clock.
+const ALWAYS: SystemTime = SystemTime::UNIX_EPOCH;
+
+/// The limits of the time after which an owner should ask again.
+const SHORTEST_POLL: Duration = Duration::from_secs(1);
+const LONGEST_POLL: Duration = Duration::from_secs(10);
+
+/// The attempts to change a record that others change, too.
+const ATTEMPTS: usize = 5;
+
+/// The id of a task: the key of its record, and a random part.
+pub(crate) struct TaskId {
+    pub(crate) key: String,
+    pub(crate) random: String,
+}
+
+/// A task to be created.
+pub(crate) struct NewTask {
+    pub(crate) random: String,
+    pub(crate) owner: String,
+    pub(crate) tool: String,
+    pub(crate) sealed: Vec<u8>,
+    /// The time that its tool may take.
+    pub(crate) limit: Duration,
+}
+
+/// A task as its owner sees it.
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
+    pub(crate) tool: String,
+    pub(crate) created_at: SystemTime,
+    pub(crate) updated_at: SystemTime,
+    /// The time for which the record is kept, from its creation.
+    pub(crate) ttl: Duration,
+    /// The time after which its owner should ask again: the older the task, the longer.
+    pub(crate) poll_after: Duration,
+    pub(crate) message: Option<String>,
+    pub(crate) state: TaskState,
+}
+
+pub(crate) enum TaskState {
+    Working,
+    Ended(RecordedOutcome),
+    /// The task did not end by itself.
+    Lost(Failure),
+    Cancelled,
+}
+
+/// The result of starting a task.
+pub(crate) enum Start<T> {
+    Started(T),
+    /// It has started before, it was cancelled, or its time is over.
+    TooLate,
+    /// There is no such task.
+    Unknown,
+}
+
+impl<T> Start<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Start<U> {
+        match self {
+            Self::Started(started) => Start::Started(change(started)),
+            Self::TooLate => Start::TooLate,
+            Self::Unknown => Start::Unknown,
+        }
+    }
+}
+
+impl TaskId {
+    /// Parses an id, in which the key has 64 digits.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_hex = text.bytes().all(|it| it.is_ascii_hexdigit());
+        let (key, random) = text.split_at_checked(64).filter(|_| is_hex)?;
+        let (key, random) = (key.to_owned(), random.to_owned());
+        Some(Self { key, random })
+    }
+}
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.key, self.random)
+    }
+}
+
+impl NewTask {
+    /// Makes the claim of a call the record of a task.
+    pub(super) fn turn(&self, claim: &mut CallRecord, now: SystemTime, kept_for: Duration) {
+        // Until it starts, nothing has run: the call may be repeated afterwards.
+        let until = now + LONGEST_QUEUE;
+        claim.state = CallState::Running { until };
+        claim.free_at = until + CLOCK_MARGIN;
+        claim.expires_at = until + self.limit + kept_for;
+        claim.task = Some(Box::new(TaskRecord {
+            id: self.random.clone(),
+            owner: self.owner.clone(),
+            tool: self.tool.clone(),
+            created_at: now,
+            updated_at: now,
+            message: None,
+            is_cancelled: false,
+            sealed: Some(self.sealed.clone()),
+        }));
+    }
+}
+
+impl CallRecord {
+    /// Returns what another record says about the same task, if it is still running.
+    pub(super) fn task_in(&self, current: store::Record) -> Option<Self> {
+        let current = Self::from_stored(current).ok()?;
+        let is_same = current.task.as_ref()?.id == self.task.as_ref()?.id;
+        let is_running = matches!(current.state, CallState::Running { .. });
+        (is_same && is_running).then_some(current)
+    }
+
+    /// Takes over what others have written.
+    pub(super) fn join(&mut self, current: &Self) {
+        if let (Some(task), Some(other)) = (&mut self.task, &current.task) {
+            task.is_cancelled |= other.is_cancelled;
+        }
+    }
+
+    /// Returns the task, as its owner sees it at `now`.
+    pub(super) fn as_task(&self, key: &str, now: SystemTime) -> Option<Task> {
+        let task = self.task.as_deref()?;
+        Some(Task {
+            id: TaskId {
+                key: key.to_owned(),
+                random: task.id.clone(),
+            },
+            tool: task.tool.clone(),
+            created_at: task.created_at,
+            updated_at: task.updated_at,
+            ttl: since(self.expires_at, task.created_at),
+            poll_after: since(now, task.created_at).clamp(SHORTEST_POLL, LONGEST_POLL),
+            message: task.message.clone(),
+            state: self.task_state(task),
+        })
+    }
+
+    fn task_state(&self, task: &TaskRecord) -> TaskState {
+        let outcome = match &self.state {
+            CallState::Running { .. } => return TaskState::Working,
+            CallState::OutcomeDropped if task.is_cancelled => return TaskState::Cancelled,
+            state => state.outcome(),
+        };
+        match outcome.result {
+            Err(failure) if failure.parts().reason == Reason::CutOff => TaskState::Lost(failure),
+            Err(_) if task.is_cancelled => TaskState::Cancelled,
+            Err(failure) if [Reason::Panicked, Reason::Lost].contains(&failure.parts().reason) => {
+                TaskState::Lost(failure)
+            }
+            result => TaskState::Ended(RecordedOutcome { result, ..outcome }),
+        }
+    }
+
+    /// Ends a task that has not ended by itself. Another call may replace the record, unless the tool
+    /// must not run twice, and may have run. Returns false if this is no task.
+    pub(super) fn end(&mut self) -> bool {
+        let Some(task) = &mut self.task else {
+            return false;
+        };
+        let has_started = task.sealed.take().is_none();
+        if !has_started || !self.at_most_once {
+            self.free_at = ALWAYS;
+        }
+        let failure = if has_started {
+            cut_off()
+        } else {
+            never_started()
+        };
+        self.state = CallState::Finished(encode(Duration::ZERO, &Err(failure)));
+        true
+    }
+
+    /// Ends a task whose time is over.
+    fn end_if_over(&mut self, now: SystemTime) -> bool {
+        matches!(self.state, CallState::Running { until } if is_over(until, now)) && self.end()
+    }
+
+    /// Cancels a task that is working; one that has not started ends.
+    fn cancel(&mut self) -> bool {
+        let (Some(task), CallState::Running { .. }) = (&mut self.task, &self.state) else {
+            return false;
+        };
+        let is_new = !std::mem::replace(&mut task.is_cancelled, true);
+        if task.sealed.take().is_some() {
+            (self.state, self.free_at) = (CallState::OutcomeDropped, ALWAYS);
+        }
+        is_new
+    }
+}
+
+impl Deduplication {
+    /// Returns a task of this owner, which is cancelled first if `cancels` says so: one that has not
+    /// started never runs, and the tool of one that runs is told. `None` also for those of others.
+    ///
+    /// That a task is lost is recorded before anyone is told, because a task ends once: its worker may
+    /// have been suspended, or its last request may still be on its way.
+    pub(crate) async fn task(
+        &self,
+        id: &TaskId,
+        owner: &str,
+        cancels: bool,
+    ) -> Result<Option<Task>, StoreError> {
+        for _ in 0..ATTEMPTS {
+            let record = self.task_record(id).await?;
+            let is_owned = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.owner == owner);
+            let Some(mut record) = record.filter(is_owned) else {
+                return Ok(None);
+            };
+            let now = self.clock.now();
+            let changes = record.end_if_over(now) || cancels && record.cancel();
+            if !changes || self.rewrite(&id.key, &mut record).await? {
+                return Ok(record.as_task(&id.key, now));
+            }
+        }
+        Err(StoreError::unavailable("the task changes too often"))
+    }
+
+    /// Starts a task, once. `open` decrypts the call, and returns how long its tool may take from now.
+    pub(crate) async fn start<T>(
+        &self,
+        id: &TaskId,
+        deadline: Option<SystemTime>,
+        open: impl FnOnce(&[u8]) -> Option<(T, Duration)>,
+    ) -> Result<Start<(Claim, T)>, StoreError> {
+        let Some(mut record) = self.task_record(id).await? else {
+            return Ok(Start::Unknown);
+        };
+        let now = self.clock.now();
+        let Some(task) = &mut record.task else {
+            return Ok(Start::Unknown);
+        };
+        let latest = task.created_at + LONGEST_QUEUE;
+        let Some(sealed) = task.sealed.take().filter(|_| now <= latest) else {
+            return Ok(Start::TooLate);
+        };
+        let Some((call, limit)) = open(&sealed) else {
+            return Ok(Start::Unknown);
+        };
+        // The outcome is recorded after the tool's time.
+        let until = now + limit + self.idempotency.timeout + GRACE;
+        let until = deadline.map_or(until, |it| it.min(until));
+        record.state = CallState::Running { until };
+        record.free_at = if record.at_most_once {
+            record.expires_at
+        } else {
+            until + CLOCK_MARGIN
+        };
+        if !self.rewrite(&id.key, &mut record).await? {
+            return Ok(Start::TooLate);
+        }
+        let claim = Claim {
+            key: id.key.clone(),
+            record,
+            deadline,
+        };
+        Ok(Start::Started((claim, call)))
+    }
+
+    /// Records what a running task has reported, if anything, and returns true if it is cancelled.
+    pub(crate) async fn note(
+        &self,
+        claim: &mut Claim,
+        message: Option<String>,
+    ) -> Result<bool, StoreError> {
+        if let Some(message) = message {
+            let mut record = claim.record.clone();
+            if let Some(task) = &mut record.task {
+                task.message = Some(message);
+            }
+            if self.rewrite(&claim.key, &mut record).await? {
+                claim.record = record;
+                return Ok(claim.is_cancelled());
+            }
+        }
+        // Without a report, or if somebody else has changed the task: cancelled it, or ended it.
+        let current = within(self.idempotency.timeout, self.store().get(&claim.key)).await;
+        if let Some(current) = current.flatten()?.and_then(|it| claim.record.task_in(it)) {
+            claim.record = current;
+        }
+        Ok(claim.is_cancelled())
+    }
+
+    /// Records how a task has ended. Unlike that of another call, it is kept in any case: nobody else
+    /// has it. A repeated call may replace the record if it could have a better outcome.
+    pub(super) async fn settle_task(
+        &self,
+        claim: Claim,
+        duration: Duration,
+        result: &Result<Output, Failure>,
+        end: RunEnd,
+    ) {
+        let (store, now) = (self.store(), self.clock.now());
+        let limit = self.time_to_settle(claim.deadline);
+        let (over, mut record) = (claim.record.claim, claim.record);
+        match settlement(record.at_most_once, result, end) {
+            Settlement::Record => record.free_at = record.expires_at,
+            Settlement::Release => record.free_at = ALWAYS,
+            Settlement::Wait => {}
+        }
+        let outcome = encode(duration, result);
+        record.state = if outcome.len() <= store.largest_field() {
+            CallState::Finished(outcome)
+        } else {
+            CallState::OutcomeDropped
+        };
+        record.claim = store::new_version();
+        if let Some(task) = &mut record.task {
+            task.updated_at = now;
+        }
+        self.record(store, &claim.key, record, over, limit).await;
+    }
+
+    /// Withdraws the claim of a call that could not be handed over. Returns false if its task may
+    /// have been started, or cancelled, nevertheless.
+    pub(crate) async fn withdraw(&self, claim: Claim) -> bool {
+        let Claim {
+            key,
+            record,
+            deadline,
+        } = claim;
+        let store = self.store();
+        self.withdraw_claim(store, &key, &record, deadline).await
+    }
+
+    /// Returns the store, which every task has.
+    fn store(&self) -> &dyn Store {
+        let store = self.idempotency.store.as_deref();
+        store.expect("there are no tasks without a store")
+    }
+
+    async fn task_record(&self, id: &TaskId) -> Result<Option<CallRecord>, StoreError> {
+        let Some(store) = self.idempotency.store.as_deref() else {
+            return Ok(None);
+        };
+        let record = within(self.idempotency.timeout, store.get(&id.key)).await;
+        let record = record.flatten()?.map(CallRecord::from_stored).transpose()?;
+        let has_id = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.id == id.random);
+        let is_kept = |it: &CallRecord| self.clock.now() < it.expires_at;
+        Ok(record.filter(|it| has_id(it) && is_kept(it)))
+    }
+
+    /// Writes a record over the version that it was read with. Returns false after a conflict.
+    async fn rewrite(&self, key: &str, record: &mut CallRecord) -> Result<bool, StoreError> {
+        let (over, now) = (Over::Version(record.claim), self.clock.now());
+        record.claim = store::new_version();
+        if let Some(task) = &mut record.task {
+            task.updated_at = now;
+        }
+        let stored = record.clone().into_stored();
+        let write = Write {
+            id: key,
+            record: &stored,
+            over,
+            now,
+        };
+        let (store, limit) = (self.store(), self.idempotency.timeout);
+        let outcome = match store::put(store, limit, write).await {
+            // It may have been carried out, which the second attempt shows.
+            Err(error) if error.is_temporary() => store::put(store, limit, write).await,
+            outcome => outcome,
+        };
+        Ok(matches!(outcome?, PutOutcome::Written))
+    }
+}
+
+impl Claim {
+    fn is_cancelled(&self) -> bool {
+        self.record.task.as_ref().is_some_and(|it| it.is_cancelled)
+    }
+
+    /// Returns the task of a claim that has just been made.
+    pub(crate) fn task(&self, now: SystemTime) -> Option<Task> {
+        self.record.as_task(&self.key, now)
+    }
+}
+
+fn since(later: SystemTime, earlier: SystemTime) -> Duration {
+    later.duration_since(earlier).unwrap_or_default()
+}
+
+fn never_started() -> Failure {
+    Failure::internal(
+        Reason::Lost,
+        "The task did not start in time, and nothing was run",
+    )
+    .developer_message("The event that starts the task was not delivered in time.")
+}

@@ -1,0 +1,174 @@
+//! Tasks: calls whose outcome the client asks for later.
+//!
+//! Reference: the extension `io.modelcontextprotocol/tasks`.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{
+    McpCodec,
+    call::output_kind_of,
+    error::ErrorResponse,
+    format::McpFormat,
+    response::{self, Meta},
+    transport::{CAPABILITIES, TASKS, supports_tasks},
+};
+use crate::{
+    Failure,
+    call::Outcome,
+    clock::timestamp,
+    idempotency::deduplication::task::{Task, TaskId, TaskState},
+    payload::{encoded_size, fits},
+    protocol::{
+        codec::{EncodedRequest, Operation, Reply},
+        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError},
+    },
+    text::whole_milliseconds,
+};
+
+/// A task, with the fields that its status has.
+#[derive(Serialize)]
+struct TaskResult {
+    #[serde(flatten)]
+    task: Value,
+    /// Not in the [`Value`], which would change numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+}
+
+/// Returns the error for a client that does not support tasks.
+pub(super) fn unsupported() -> ErrorResponse {
+    let error = response::missing_capability(&json!({"extensions": {TASKS: {}}}));
+    let status = StatusCode::BAD_REQUEST;
+    ErrorResponse { status, error }
+}
+
+/// Returns the response to `tools/call` whose call has become a task.
+pub(super) fn created(format: &McpFormat, server_info: &RawValue, task: &Task) -> Vec<u8> {
+    let mut task = of(task, "working", &Meta::of(format, server_info));
+    task["resultType"] = "task".into();
+    response::encode(format, &task)
+}
+
+/// Decodes `tasks/get`, `tasks/update` and `tasks/cancel`. Answers of users to tasks are not needed:
+/// a tool asks before its call becomes a task.
+pub(super) fn decode(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    format: &McpFormat,
+    method: &str,
+    params: &Value,
+) -> Result<Operation, ErrorResponse> {
+    if !supports_tasks(&params["_meta"][CAPABILITIES]) {
+        return Err(unsupported());
+    }
+    let unknown = || {
+        let detail = "'taskId' is not the id of a task of this caller.";
+        ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail)
+    };
+    let id = params["taskId"].as_str().and_then(TaskId::parse);
+    let id = id.ok_or_else(unknown)?;
+    let (engine, caller) = (Arc::clone(request.engine), request.caller.clone());
+    let (server_info, largest) = (codec.server_info().to_owned(), request.max_response_size);
+    let (shows, cancels) = (method == "tasks/get", method == "tasks/cancel");
+    let mut format = McpFormat {
+        id: format.id.clone(),
+        revision: format.revision,
+        ..McpFormat::default()
+    };
+    Ok(Operation::Wait(Box::pin(async move {
+        let error = match engine.task(&id, &caller, cancels).await {
+            Ok(Some(task)) => {
+                let tool = task.tool.parse().ok();
+                let entry = tool.and_then(|it| engine.toolkit.resolve(&it, |_| true).ok());
+                format.output = entry.map(|it| output_kind_of(&it.tool)).unwrap_or_default();
+                let body = if shows {
+                    current(&format, &server_info, task, largest)
+                } else {
+                    let meta = Meta::of(&format, &server_info);
+                    response::encode(&format, &json!({"resultType": "complete", "_meta": meta}))
+                };
+                return Reply::json(StatusCode::OK, body);
+            }
+            Ok(None) => unknown(),
+            Err(error) => {
+                tracing::warn!(%error, "a task cannot be read");
+                let detail = "The task cannot be read at the moment; ask again.";
+                ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, detail)
+            }
+        };
+        Reply::json(error.status, response::encode_error(&format, &error.error))
+    })))
+}
+
+/// Returns the response to `tasks/get`. An output that is too large to send becomes a failure.
+fn current(format: &McpFormat, server_info: &RawValue, mut task: Task, largest: usize) -> Vec<u8> {
+    let state = std::mem::replace(&mut task.state, TaskState::Working);
+    let of = |status| of(&task, status, &Meta::of(format, server_info));
+    let (task, outcome) = match state {
+        TaskState::Working => (of("working"), None),
+        TaskState::Cancelled => (of("cancelled"), None),
+        TaskState::Lost(failure) => {
+            let mut task = of("failed");
+            task["error"] = json!(RpcError::new(INTERNAL_ERROR, message_of(&failure)));
+            (task, None)
+        }
+        TaskState::Ended(it) => {
+            let outcome = Outcome::of(task.id.to_string(), it.duration, it.result);
+            (of("completed"), Some(outcome))
+        }
+    };
+    let Some(mut outcome) = outcome else {
+        return response::encode(format, &task);
+    };
+    let encode = |outcome: &Outcome| {
+        let (task, result) = (task.clone(), Some(result_of(format, server_info, outcome)));
+        response::encode(format, &TaskResult { task, result })
+    };
+    let body = encode(&outcome);
+    if fits(&body, largest) {
+        return body;
+    }
+    outcome.replace_too_large(encoded_size(&body), largest);
+    encode(&outcome)
+}
+
+fn message_of(failure: &Failure) -> String {
+    match &failure.parts().additional_prompt_content {
+        Some(prompt) => format!("{}. {prompt}", failure.message()),
+        None => format!("{}.", failure.message()),
+    }
+}
+
+/// Returns the result that `tools/call` would have had.
+fn result_of(format: &McpFormat, server_info: &RawValue, outcome: &Outcome) -> Box<RawValue> {
+    let format = McpFormat {
+        revision: format.revision,
+        output: format.output,
+        is_bare: true,
+        ..McpFormat::default()
+    };
+    let body = response::encode_outcome(&format, server_info, outcome);
+    let body = String::from_utf8(body).expect("JSON is UTF-8");
+    RawValue::from_string(body).expect("it has just been encoded")
+}
+
+fn of(task: &Task, status: &str, meta: &Meta<'_>) -> Value {
+    let mut value = json!({
+        "resultType": "complete",
+        "taskId": task.id.to_string(),
+        "status": status,
+        "createdAt": timestamp(task.created_at),
+        "lastUpdatedAt": timestamp(task.updated_at),
+        "ttlMs": whole_milliseconds(task.ttl),
+        "pollIntervalMs": whole_milliseconds(task.poll_after),
+        "_meta": meta,
+    });
+    if let Some(message) = &task.message {
+        value["statusMessage"] = json!(message);
+    }
+    value
+}

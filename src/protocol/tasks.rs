@@ -1,0 +1,59 @@
+//! The driver of tasks: performs a call that was handed over, and logs it like any other.
+
+use std::{sync::Arc, time::Duration};
+
+use http::HeaderMap;
+
+use super::{admission::AppState, http::log_refusal, refusal::Refusal, wording::Wording};
+use crate::{
+    Failure, StoreError,
+    arrival::{Arrival, Invocation},
+    call::background::Ticket,
+    idempotency::deduplication::{RunEnd, task::Start},
+    observe::request_log::RequestLog,
+};
+
+/// Performs the task of a ticket, unless it has been started before. Returns false if there is no such
+/// task.
+pub(crate) async fn perform(
+    app: &Arc<AppState>,
+    ticket: &Ticket,
+    invocation: Invocation,
+) -> Result<bool, StoreError> {
+    let engine = &app.engine;
+    let arrival = Arrival {
+        at: engine.clock.instant(),
+        invocation: Arc::new(invocation),
+    };
+    let started = match engine.start(ticket, arrival.invocation.deadline).await? {
+        Start::Started(started) => started,
+        Start::TooLate => return Ok(true),
+        Start::Unknown => return Ok(false),
+    };
+    let headers = HeaderMap::new();
+    let span = Some("task");
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), &headers, "call", span);
+    log.set_caller("task", &started.caller);
+    let called = engine.call(started.call, arrival, started.caller, &mut log.trail);
+    match called.await {
+        Ok(outcome) => log.write_call(&outcome.summary()),
+        Err(rejection) => {
+            let refusal = Refusal::from(rejection);
+            log_refusal(&refusal, &mut log);
+            let wording = Wording::of(&refusal);
+            let mut failure = Failure::new(wording.message);
+            if refusal.retry_after().is_some() {
+                failure = failure.retry();
+            }
+            if let Some(detail) = wording.detail {
+                failure = failure.developer_message(&detail).prompt(detail);
+            }
+            let (claim, result) = (started.claim, Err(failure));
+            let deduplication = &engine.deduplication;
+            deduplication
+                .settle(claim, Duration::ZERO, &result, RunEnd::NotStarted)
+                .await;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,61 @@
+//! Tasks on Lambda: the function invokes itself, and the event starts the work.
+
+use std::{
+    env,
+    sync::{Arc, OnceLock},
+};
+
+use aws_sdk_lambda::{Client, primitives::Blob, types::InvocationType};
+use serde_json::json;
+
+use crate::{
+    StoreError,
+    call::background::{HandOver, Ticket},
+    event::TASK_EVENT,
+    protocol::admission::AppState,
+    tool::parts::TaskSupport,
+};
+
+/// Lets the function hand its calls over to itself, if all of its instances remember the same calls.
+pub(super) fn enable(app: &Arc<AppState>) {
+    if !app.engine.deduplication.is_shared() {
+        let mut entries = app.engine.toolkit.entries().iter();
+        if entries.any(|it| it.tool.tasks != TaskSupport::Never) {
+            tracing::warn!(
+                "tools in the background run in their requests: no table remembers their calls \
+                 (TOOLS_IDEMPOTENCY=dynamodb)"
+            );
+        }
+        return;
+    }
+    let hand_over: HandOver = Box::new(|ticket| Box::pin(invoke(ticket)));
+    let _ = app.engine.worker.set(hand_over);
+}
+
+async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    let client = if let Some(client) = CLIENT.get() {
+        client
+    } else {
+        let config = crate::aws::config("LAMBDA")?;
+        CLIENT.get_or_init(|| Client::new(&config))
+    };
+    // The same version of the program, which knows the tool.
+    let version = env::var("AWS_LAMBDA_FUNCTION_VERSION").ok();
+    let version = version.filter(|it| it != "$LATEST");
+    let request = client
+        .invoke()
+        .set_function_name(env::var("AWS_LAMBDA_FUNCTION_NAME").ok())
+        .set_qualifier(version)
+        .invocation_type(InvocationType::Event)
+        .payload(Blob::new(json!({TASK_EVENT: ticket}).to_string()));
+    let denied = |code: &str, _: &str| {
+        (code == "AccessDeniedException").then(|| {
+            let text = "allow lambda:InvokeFunction on the function itself, for its tasks";
+            StoreError::denied(text)
+        })
+    };
+    let sent = request.send().await;
+    let sent = sent.map_err(|error| crate::aws::error_of("Lambda", &error, denied));
+    sent.map(drop)
+}
