@@ -290,11 +290,110 @@ fn check_network(template: &Template) {
     assert_eq!(count, 1, "{actions:?}");
 }
 
+/// Checks that tasks have a table, a queue and the permissions, and that the URL expects responses in
+/// parts, where a parameter says so.
+fn check_long_calls(template: &Template) {
+    const PERMISSIONS: [&str; 2] = [
+        r#"["dynamodb:GetItem","dynamodb:PutItem","dynamodb:DeleteItem"]"#,
+        r#""sqs:SendMessage""#,
+    ];
+    let is_of_tasks = |name: &&&str| {
+        let names = ["InvokesItself", "Invocations", "UndoneTasks", "Calls"];
+        names.contains(*name)
+    };
+    let answers = ["no", "yes"];
+    for (tasks, streaming) in answers.map(|it| answers.map(|other| (it, other))).concat() {
+        let parameters = [("Tasks", tasks), ("Streaming", streaming)];
+        assert!(template.accepts(&parameters));
+        let resources = template.resources(&parameters);
+        let has_tasks = tasks == "yes";
+        let names: Vec<_> = resources.keys().filter(is_of_tasks).collect();
+        assert_eq!(names.len(), if has_tasks { 4 } else { 0 }, "{names:?}");
+        let function = of_type(&resources, "AWS::Lambda::Function")[0];
+        assert_eq!(function["Timeout"], if has_tasks { 900 } else { 23 });
+        let variables = &function["Environment"]["Variables"];
+        let store = [("TOOLS_IDEMPOTENCY", json!("dynamodb"))];
+        let table = [("TOOLS_IDEMPOTENCY_TABLE", json!({"Ref": "Calls"}))];
+        for (name, value) in [store, table].concat() {
+            assert_eq!(variables.get(name), has_tasks.then_some(&value), "{name}");
+        }
+        let actions = actions_of(&resources);
+        let count = |action: &str| actions.iter().filter(|it| *it == action).count();
+        // A project for an API with users has a table of grants, too.
+        let grants = usize::from(resources.contains_key("Grants"));
+        let expected = usize::from(has_tasks);
+        assert_eq!(
+            PERMISSIONS.map(count),
+            [expected + grants, expected],
+            "{actions:?}"
+        );
+
+        let streams = variables.get("TOOLS_STREAMING");
+        let url = of_type(&resources, "AWS::Lambda::Url")[0];
+        let expected = match streaming {
+            "yes" => (Some(json!("function-url")), "RESPONSE_STREAM"),
+            _ => (None, "BUFFERED"),
+        };
+        assert_eq!(streams, expected.0.as_ref());
+        assert_eq!(url["InvokeMode"], expected.1);
+        assert_eq!(variables["TOOLS_EVENTS"], "function-url");
+    }
+    check_invocations(template);
+    let in_vpc = [
+        ("SubnetIds", "subnet-01234567"),
+        ("SecurityGroupIds", "sg-01234567"),
+        ("Streaming", "yes"),
+    ];
+    assert!(!template.accepts(&in_vpc));
+    // Alarms cost extra.
+    for (tasks, monitoring, count) in [
+        ("no", "off", 0),
+        ("yes", "off", 0),
+        ("no", "on", 1),
+        ("yes", "on", 3),
+    ] {
+        let resources = template.resources(&[("Tasks", tasks), ("Monitoring", monitoring)]);
+        let alarms = of_type(&resources, "AWS::CloudWatch::Alarm");
+        assert_eq!(alarms.len(), count, "{tasks} {monitoring}");
+    }
+}
+
+/// Checks how a function with tasks is invoked.
+fn check_invocations(template: &Template) {
+    let resources = template.resources(&[("Tasks", "yes")]);
+    let arn = |name: &str| json!({"Fn::GetAtt": [name, "Arn"]});
+    let policy = &resources["InvokesItself"]["Properties"];
+    assert_eq!(policy["Roles"], json!([{"Ref": "Role"}]));
+    let statement = &policy["PolicyDocument"]["Statement"][0];
+    assert_eq!(statement["Action"], "lambda:InvokeFunction");
+    let versions = json!({"Fn::Sub": "${Function.Arn}:*"});
+    assert_eq!(statement["Resource"], json!([arn("Function"), versions]));
+    let expected = json!({
+        "FunctionName": {"Ref": "Function"},
+        "Qualifier": "$LATEST",
+        "MaximumRetryAttempts": 0,
+        "MaximumEventAgeInSeconds": 300,
+        "DestinationConfig": {"OnFailure": {"Destination": arn("UndoneTasks")}},
+    });
+    assert_eq!(resources["Invocations"]["Properties"], expected);
+    let queue = &resources["UndoneTasks"]["Properties"];
+    assert_eq!(queue["SqsManagedSseEnabled"], true);
+    assert_eq!(queue["MessageRetentionPeriod"], 14 * 24 * 60 * 60);
+    let table = &resources["Calls"]["Properties"];
+    assert_eq!(table["KeySchema"][0]["AttributeName"], "id");
+    let expiry = &table["TimeToLiveSpecification"];
+    assert_eq!(
+        *expiry,
+        json!({"AttributeName": "expires_at", "Enabled": true})
+    );
+}
+
 /// Checks that the role allows what the function does, that its URL is as open as the answer says,
 /// and that the function reads its secrets from where they are.
 fn check_resources(project: &Project, secrets: &str, auth: &str) {
     let template = Template::transform(&project.folder.join("template.yaml"));
     check_network(&template);
+    check_long_calls(&template);
     let resources = template.resources(&[]);
     let [function] = of_type(&resources, "AWS::Lambda::Function")[..] else {
         panic!("{resources:?}");
@@ -384,6 +483,7 @@ fn projects_for_documents_have_valid_sam_templates() {
             project.cargo(&["fmt", "--check"]);
             let template = Template::transform(&project.folder.join("template.yaml"));
             check_network(&template);
+            check_long_calls(&template);
             let resources = template.resources(&[]);
             let function = of_type(&resources, "AWS::Lambda::Function")[0];
             let variables = &function["Environment"]["Variables"];

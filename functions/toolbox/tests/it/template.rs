@@ -178,8 +178,10 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
 #[ignore = "needs moto, oidc-provider and aws-sam-translator; run tests/all"]
 async fn the_toolbox_needs_exactly_the_actions_that_its_role_allows() {
     let requests = requests_of_the_toolbox().await;
-    let role = resources("AWS::IAM::Role")["ToolboxRole"];
-    let allowed = actions_of(role).into_iter();
+    // The toolbox has no tasks.
+    let parameters = [("GoogleClientId", "1234.apps.googleusercontent.com")];
+    let without_tasks = template().resources(&parameters);
+    let allowed = actions_of(&without_tasks["ToolboxRole"]["Properties"]).into_iter();
     // The other actions are used by Lambda itself.
     let by_the_code = ["secretsmanager:", "dynamodb:"];
     let allowed =
@@ -226,7 +228,12 @@ fn roles_allow_the_documented_actions() {
     }
     for (role, properties) in roles {
         assert_eq!(properties.get("ManagedPolicyArns"), None, "{role}");
-        let allowed = actions_of(properties);
+        let mut allowed = actions_of(properties);
+        for policy in resources("AWS::IAM::Policy").into_values() {
+            if policy["Roles"] == serde_json::json!([{"Ref": role}]) {
+                allowed.extend(actions_of(&serde_json::json!({"Policies": [policy]})));
+            }
+        }
         let names: Names = allowed.iter().map(|(action, _)| action.clone()).collect();
         // Functions that are added later need not be in the table.
         if let Some(documented) = documented.remove(role) {
@@ -351,8 +358,9 @@ fn the_librarys_limit_comes_before_the_platforms() {
         let row = rows.iter().find(|row| row[0].starts_with(name));
         row.unwrap()[1].parse().unwrap()
     };
+    let resources = template().resources(&[]);
     for name in ["Hello", "Toolbox"] {
-        let timeout = function(name)["Timeout"].as_f64().unwrap();
+        let timeout = resources[name]["Properties"]["Timeout"].as_f64().unwrap();
         assert!((timeout - seconds("the function")).abs() < 0.001);
         let ours = timeout + seconds("starting") + seconds("getting ready");
         assert!(ours < gateway.min(29.0), "{ours} s and {gateway} s");
@@ -581,6 +589,197 @@ fn a_gateway_invokes_the_toolbox_and_reads_its_list_of_tools() {
         assert!(trust.contains("bedrock-agentcore.amazonaws.com"), "{trust}");
         assert!(trust.contains("aws:SourceAccount"), "{trust}");
     }
+}
+
+/// The parameters for calls that take longer than a request, or report their progress, each with the
+/// others that matter to them.
+fn long_calls() -> Vec<Vec<(&'static str, &'static str)>> {
+    let mut all = Vec::new();
+    for tasks in values_of("Tasks") {
+        for streaming in values_of("Streaming") {
+            for access in values_of("Access") {
+                for (subnets, groups) in [("", ""), ("subnet-01234567", "sg-01234567")] {
+                    all.push(vec![
+                        ("Tasks", tasks),
+                        ("Streaming", streaming),
+                        ("Access", access),
+                        ("SubnetIds", subnets),
+                        ("SecurityGroupIds", groups),
+                    ]);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The toolbox invokes itself, and knows its tasks again; what is never done is found.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn tasks_have_what_they_need_if_there_are_any() {
+    const OF_TASKS: [&str; 5] = [
+        "ToolboxInvokesItself",
+        "ToolboxInvocations",
+        "UndoneTasks",
+        "ToolboxTasksUndone",
+        "ToolboxTasksDropped",
+    ];
+    let arn = |name: &str| serde_json::json!({"Fn::GetAtt": [name, "Arn"]});
+    for parameters in long_calls() {
+        let has_tasks = parameters[0] == ("Tasks", "yes");
+        let topic = ("AlarmTopic", "arn:aws:sns:us-east-1:123456789012:alarms");
+        let resources = template().resources(&[&parameters[..], &[topic]].concat());
+        let properties = |name: &str| &resources[name]["Properties"];
+        for name in OF_TASKS {
+            let exists = resources.contains_key(name);
+            assert_eq!(exists, has_tasks, "{parameters:?}: {name}");
+        }
+        let limits = ["Toolbox", "Hello", "Figma"].map(|name| &properties(name)["Timeout"]);
+        assert_eq!(limits, [if has_tasks { 900 } else { 23 }, 23, 23]);
+        let nearly = properties("ToolboxDuration")["Threshold"].as_f64().unwrap();
+        let nearly = nearly / 1000.0 / limits[0].as_f64().unwrap();
+        assert!((0.85..0.95).contains(&nearly), "{nearly}");
+
+        let role = actions_of(properties("ToolboxRole"));
+        let for_tasks = [
+            ("dynamodb:GetItem", arn("Calls")),
+            ("sqs:SendMessage", arn("UndoneTasks")),
+        ];
+        for (action, resource) in for_tasks {
+            let needed = (action.to_owned(), resource.to_string());
+            assert_eq!(role.contains(&needed), has_tasks, "{action}");
+        }
+        let toolbox = &properties("Toolbox")["Environment"]["Variables"];
+        assert_eq!(toolbox["TOOLS_IDEMPOTENCY"], "dynamodb");
+        let table = &toolbox["TOOLS_IDEMPOTENCY_TABLE"];
+        assert_eq!(*table, serde_json::json!({"Ref": "Calls"}));
+        assert!(resources.contains_key("Calls"));
+        if !has_tasks {
+            continue;
+        }
+
+        let policy = serde_json::json!({"Policies": [properties("ToolboxInvokesItself")]});
+        let versions = serde_json::json!({"Fn::Sub": "${Toolbox.Arn}:*"});
+        let itself = serde_json::json!([arn("Toolbox"), versions]).to_string();
+        assert_eq!(
+            actions_of(&policy),
+            [("lambda:InvokeFunction".into(), itself)]
+        );
+        // In the role, the policy would need a toolbox that needs the role.
+        let role = properties("ToolboxRole").to_string();
+        assert!(!role.contains(r#""Toolbox""#) && !role.contains("${Toolbox."));
+
+        let invocations = properties("ToolboxInvocations");
+        let function = serde_json::json!({"Ref": "Toolbox"});
+        assert_eq!(invocations["FunctionName"], function);
+        assert_eq!(invocations["Qualifier"], "$LATEST");
+        assert_eq!(invocations["MaximumRetryAttempts"], 0);
+        // A unit test compares it with the code.
+        assert_eq!(invocations["MaximumEventAgeInSeconds"], 300);
+        let failed = &invocations["DestinationConfig"]["OnFailure"]["Destination"];
+        assert_eq!(*failed, arn("UndoneTasks"));
+        let queue = properties("UndoneTasks");
+        assert_eq!(queue["SqsManagedSseEnabled"], true);
+        assert_eq!(queue["MessageRetentionPeriod"], 14 * 24 * 60 * 60);
+
+        let queue_name = serde_json::json!({"Fn::GetAtt": ["UndoneTasks", "QueueName"]});
+        for (name, metric, of) in [
+            (
+                "ToolboxTasksUndone",
+                "AWS/SQS ApproximateNumberOfMessagesVisible",
+                ("QueueName", queue_name),
+            ),
+            (
+                "ToolboxTasksDropped",
+                "AWS/Lambda AsyncEventsDropped",
+                ("FunctionName", function),
+            ),
+        ] {
+            let alarm = properties(name);
+            let [namespace, metric_name] =
+                ["Namespace", "MetricName"].map(|it| alarm[it].as_str().unwrap());
+            assert_eq!(format!("{namespace} {metric_name}"), metric);
+            let dimensions = serde_json::json!([{"Name": of.0, "Value": of.1}]);
+            assert_eq!(alarm["Dimensions"], dimensions, "{name}");
+            assert_eq!(alarm["ComparisonOperator"], "GreaterThanThreshold");
+            assert_eq!(alarm["Threshold"], 0, "{name}");
+            assert_eq!(alarm["AlarmActions"], serde_json::json!([topic.1]));
+        }
+    }
+}
+
+/// A buffered response through a URL that streams cannot be read, nor the other way round.
+#[test]
+#[ignore = "needs aws-sam-translator; run tests/all"]
+fn responses_are_streams_where_the_url_expects_them() {
+    let mut streaming = 0;
+    for parameters in long_calls() {
+        let is_asked = parameters.contains(&("Streaming", "yes"));
+        let can_stream = parameters.contains(&("Access", "function-url"))
+            && parameters.contains(&("SubnetIds", ""));
+        let is_accepted = template().accepts(&parameters);
+        assert_eq!(is_accepted, !is_asked || can_stream, "{parameters:?}");
+
+        // Also with parameters that are not accepted.
+        let resources = template().resources(&parameters);
+        let variables = |name: &str| &resources[name]["Properties"]["Environment"]["Variables"];
+        let toolbox = variables("Toolbox");
+        let kinds = toolbox
+            .get("TOOLS_STREAMING")
+            .map(|it| it.as_str().unwrap());
+        let url = resources.get("ToolboxUrl");
+        let mode = url.map(|it| it["Properties"]["InvokeMode"].as_str().unwrap());
+        match kinds {
+            Some(kinds) => {
+                assert_eq!((kinds, mode), ("function-url", Some("RESPONSE_STREAM")));
+                assert_eq!(toolbox["TOOLS_EVENTS"], kinds);
+                streaming += 1;
+            }
+            None => assert!(matches!(mode, None | Some("BUFFERED")), "{parameters:?}"),
+        }
+        assert_eq!(kinds.is_some(), is_asked && mode.is_some());
+        // The other functions' responses are no streams.
+        for (function, url) in [("Hello", "HelloUrl"), ("Figma", "FigmaUrl")] {
+            assert_eq!(variables(function).get("TOOLS_STREAMING"), None);
+            assert_eq!(resources[url]["Properties"].get("InvokeMode"), None);
+        }
+    }
+    assert_eq!(streaming, 4);
+    let variables = environment(&[
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_EVENTS", "function-url"),
+        ("TOOLS_STREAMING", "function-url"),
+        ("TOOLS_IDEMPOTENCY", "none"),
+        ("TOOLS_SECRETS", "none"),
+    ]);
+    Running::serving(toolbox().envs(variables));
+}
+
+/// cfn-lint knows neither rules nor which conditions hold together, so it also checks what is created.
+#[test]
+#[ignore = "needs aws-sam-cli; run tests/all"]
+fn cfn_lint_accepts_what_is_created_for_long_calls() {
+    let folder = repository("target/template/long-calls");
+    fs::create_dir_all(&folder).unwrap();
+    let mut created = Vec::new();
+    for (number, parameters) in long_calls().iter().enumerate() {
+        if !template().accepts(parameters) {
+            continue;
+        }
+        let mut resources = template().resources(parameters);
+        for resource in resources.values_mut() {
+            let resource = resource.as_object_mut().unwrap();
+            resource.remove("Condition");
+            resource.remove("Metadata");
+        }
+        let path = folder.join(format!("{number}.json"));
+        let text = serde_json::json!({"Resources": resources}).to_string();
+        fs::write(&path, text).unwrap();
+        created.push(path);
+    }
+    assert_eq!(created.len(), 10);
+    let stdout = stdout_of(Command::new(installed("cfn-lint")).args(created));
+    assert_eq!(stdout, "");
 }
 
 /// Returns the values that a parameter allows.
