@@ -1,8 +1,12 @@
 //! A server with the tools that MCP's conformance suite calls, as far as a server of tools has them.
 
+use std::time::Duration;
+
 use lambda_tools::{Content, Context, Error, Failure, Server, ServerInfo, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
+use tokio::time::sleep;
 
 /// Needs no parameters.
 #[derive(Deserialize, JsonSchema)]
@@ -53,8 +57,10 @@ async fn mixed(_: Nothing) -> Result<Vec<Content>, Failure> {
     ])
 }
 
+/// Greets somebody.
 #[derive(Deserialize, JsonSchema)]
 struct Name {
+    /// The name of a person.
     name: String,
 }
 
@@ -93,6 +99,102 @@ async fn confirm(_: Nothing, cx: Context) -> Result<String, Failure> {
     }
 }
 
+async fn report(_: Nothing, cx: Context) -> Result<String, Failure> {
+    for done in [0, 50, 100] {
+        cx.progress(done, 100.0, "");
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok("Done.".into())
+}
+
+async fn greet(Name { name }: Name) -> Result<Content, Failure> {
+    Ok(Content::text(format!("Hello, {name}!")))
+}
+
+/// Computes for some time.
+#[derive(Deserialize, JsonSchema)]
+struct Work {
+    /// The time it takes.
+    seconds: u32,
+    /// Any text.
+    #[serde(rename = "label")]
+    _label: Option<String>,
+}
+
+async fn work(Work { seconds, .. }: Work, cx: Context) -> Result<String, Failure> {
+    for tenth in 0..seconds * 10 {
+        if cx.is_cancelled() {
+            return Err(Failure::new("cancelled"));
+        }
+        cx.progress(f64::from(tenth) / 10.0, f64::from(seconds), "computing");
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok("done".into())
+}
+
+async fn fail_later(_: Nothing) -> Result<String, Failure> {
+    sleep(Duration::from_secs(1)).await;
+    Err(Failure::new("the job failed"))
+}
+
+async fn panic_later(_: Nothing) -> Result<String, Failure> {
+    sleep(Duration::from_secs(1)).await;
+    panic!("a protocol error");
+}
+
+/// Deletes a file.
+#[derive(Deserialize, JsonSchema)]
+struct Delete {
+    /// The name of the file.
+    filename: String,
+}
+
+async fn confirm_delete(Delete { filename }: Delete, cx: Context) -> Result<String, Failure> {
+    match cx.ask::<Confirmation>("confirm", format!("Delete {filename}?"))? {
+        Some(answer) if answer.ok => Ok(format!("{filename} is deleted")),
+        _ => Err(declined()),
+    }
+}
+
+async fn ask_then_work(_: Nothing, cx: Context) -> Result<String, Failure> {
+    let answer = cx.ask::<Name>("user_name", "What is your name?")?;
+    let name = answer.ok_or_else(declined)?.name;
+    sleep(Duration::from_secs(1)).await;
+    Ok(format!("Hello, {name}!"))
+}
+
+/// Returns its argument, which clients repeat in a header.
+#[derive(Deserialize, JsonSchema)]
+struct InRegion {
+    /// A region.
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+}
+
+async fn region(InRegion { region }: InRegion) -> Result<String, Failure> {
+    Ok(region)
+}
+
+fn sampling(cx: &Context) -> Result<String, Failure> {
+    let prompt = "What is the capital of France?";
+    let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
+    let params = json!({"messages": [message], "maxTokens": 100});
+    let result = cx.ask_client("capital_question", "sampling/createMessage", params)?;
+    Ok(result["content"]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .into())
+}
+
+async fn ask_model(_: Nothing, cx: Context) -> Result<String, Failure> {
+    sampling(&cx)
+}
+
+async fn ask_roots(_: Nothing, cx: Context) -> Result<String, Failure> {
+    let result = cx.ask_client("client_roots", "roots/list", json!({}))?;
+    Ok(result["roots"].to_string())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let text = |id, name: &str| Tool::new(id, text).name(name).idempotent();
@@ -111,9 +213,36 @@ async fn main() -> Result<(), Error> {
         Tool::new("Test.Ask@1.0.0", ask).name("test_input_required_result_elicitation"),
         Tool::new("Test.AskTwice@1.0.0", ask_twice).name("test_input_required_result_multi_round"),
         Tool::new("Test.Confirm@1.0.0", confirm).name("test_input_required_result_request_state"),
+        Tool::new("Test.Progress@1.0.0", report).name("test_tool_with_progress"),
+        Tool::new("Test.Greet@1.0.0", greet).name("greet"),
+        Tool::new("Test.SlowCompute@1.0.0", work)
+            .name("slow_compute")
+            .background(),
+        Tool::new("Test.FailingJob@1.0.0", fail_later)
+            .name("failing_job")
+            .requires_task(),
+        Tool::new("Test.ProtocolErrorJob@1.0.0", panic_later)
+            .name("protocol_error_job")
+            .background(),
+        Tool::new("Test.AskThenWork@1.0.0", ask_then_work)
+            .name("test_tool_with_task")
+            .background(),
+        Tool::new("Test.ConfirmDelete@1.0.0", confirm_delete)
+            .name("confirm_delete")
+            .background(),
+        Tool::new("Test.Region@1.0.0", region)
+            .name("test_header")
+            .idempotent(),
+        Tool::new("Test.AskModel@1.0.0", ask_model).name("test_input_required_result_sampling"),
+        Tool::new("Test.AskRoots@1.0.0", ask_roots).name("test_input_required_result_list_roots"),
+        Tool::new("Test.Capabilities@1.0.0", ask_model)
+            .name("test_input_required_result_capabilities"),
+        Tool::new("Test.MissingCapability@1.0.0", ask_model).name("test_missing_capability"),
         // The state is not signed: the suite notices only that a damaged one is rejected.
         Tool::new("Test.Tampered@1.0.0", confirm).name("test_input_required_result_tampered_state"),
     ];
     let info = ServerInfo::new("Conformance", env!("CARGO_PKG_VERSION"));
-    serve(Server::new(Toolkit::new(tools)?).info(info)).await
+    // The suite expects a task of calls that take a second.
+    let server = Server::new(Toolkit::new(tools)?).task_after(Duration::from_millis(500));
+    serve(server.info(info)).await
 }
