@@ -4,6 +4,7 @@
 //! the profile, the features and the linker of production.
 
 mod load;
+mod long;
 mod samples;
 
 use std::{env, thread, time::Duration};
@@ -186,6 +187,9 @@ fn main() -> Result<(), lambda_tools::Error> {
     // Not among the others, whose list is what the tests of the explorer expect.
     if env::var_os("LOAD_TOOLS").is_some() {
         tools.extend(load::tools());
+    }
+    if env::var_os("LONG_TOOLS").is_some() {
+        tools.extend(long::tools());
     }
     let server = Server::new(Toolkit::new(tools)?);
     // The program's own runtime, instead of one thread.

@@ -174,23 +174,37 @@ impl Platform {
     /// Sends more events.
     pub fn send_events(&self, events: &[(Value, Option<Duration>)]) {
         for (event, limit) in events {
-            let event = (event.to_string(), *limit, None);
-            self.events.send(event).unwrap();
+            self.send_with(event, *limit, None);
         }
+    }
+
+    /// Sends an event, perhaps with a client context.
+    pub fn send_with(&self, event: &Value, limit: Option<Duration>, client_context: Option<&[u8]>) {
+        let client_context = client_context.map(|it| HeaderValue::from_bytes(it).unwrap());
+        let event = (event.to_string(), limit, client_context);
+        self.events.send(event).unwrap();
     }
 
     /// Invokes the function with a client context; returns the report.
     pub async fn invoke_with(&mut self, event: &Value, client_context: &[u8]) -> Report {
-        let client_context = HeaderValue::from_bytes(client_context).unwrap();
-        let event = (event.to_string(), LONG, Some(client_context));
-        self.events.send(event).unwrap();
+        self.send_with(event, LONG, Some(client_context));
         self.reports(1).await.remove(0)
     }
 
     /// Sends an event, and waits until the function gets it; returns the time at which it did.
     pub async fn deliver(&mut self, event: &Value, limit: Duration) -> Instant {
+        self.deliver_with(event, limit, None).await
+    }
+
+    /// Does the same, perhaps with a client context.
+    pub async fn deliver_with(
+        &mut self,
+        event: &Value,
+        limit: Duration,
+        client_context: Option<&[u8]>,
+    ) -> Instant {
         while self.deliveries.try_recv().is_ok() {}
-        self.send_events(&[(event.clone(), Some(limit))]);
+        self.send_with(event, Some(limit), client_context);
         let delivered = tokio::time::timeout(Duration::from_secs(30), self.deliveries.recv()).await;
         delivered.expect("the function asks for events").unwrap()
     }

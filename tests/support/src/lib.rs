@@ -14,6 +14,7 @@ pub mod aws;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;
+pub mod invocations;
 pub mod issuer;
 pub mod lambda;
 pub mod marks;
@@ -24,6 +25,7 @@ pub mod prism;
 pub mod requests;
 pub mod sam;
 pub mod sign_in;
+pub mod streams;
 
 use axum::{Router, body::Body, response::Response};
 use tokio::{net::TcpListener, task::JoinHandle};

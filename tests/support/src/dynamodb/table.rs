@@ -82,6 +82,15 @@ impl Table {
         self.items().values().map(to_json).collect()
     }
 
+    /// Changes an item.
+    pub(super) fn change(&self, id: &str, change: impl FnOnce(&mut Value)) {
+        let mut items = self.items();
+        let item = items.get_mut(id).expect("there is such an item");
+        let mut changed = to_json(item);
+        change(&mut changed);
+        *item = attributes(&changed).unwrap_or_else(|_| panic!("{changed} is no item"));
+    }
+
     pub(super) fn len(&self) -> usize {
         self.items().len()
     }

@@ -1,0 +1,54 @@
+// Calls a tool with the published MCP client for TypeScript and prints its progress: URL of the server, tool.
+// Prints one line of JSON: {"progress": [[progress, total, message], …], "times": [ms, …], "result": …, "ms": …}, with
+// the milliseconds since the call at which each progress came. An error of the client is {"error": "…"} instead of the
+// result. "warnings" are what the client reports besides.
+//   --era legacy|modern   default: modern, which is pinned to 2026-07-28
+//   --reset-after MS      the client waits this long for the result, or since the last progress
+//   --timeout MS          the client waits this long for the result, whatever comes before (default: 45000)
+//   --key KEY             sends it as a bearer token
+//   --arguments JSON      default: {}
+//   --silent              gives the client no callback: it does not ask for progress
+import { parseArgs } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+
+const { positionals: [url, tool], values: options } = parseArgs({
+  allowPositionals: true,
+  options: {
+    era: { type: 'string', default: 'modern' },
+    'reset-after': { type: 'string' },
+    timeout: { type: 'string', default: '45000' },
+    key: { type: 'string' },
+    arguments: { type: 'string', default: '{}' },
+    silent: { type: 'boolean', default: false },
+  },
+});
+const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } };
+if (!(options.era in modes)) throw new Error(`no era ${options.era}`);
+
+const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: modes[options.era] } });
+const headers = options.key ? { Authorization: `Bearer ${options.key}` } : {};
+const seen = { progress: [], times: [] };
+const warnings = [];
+client.onerror = (error) => warnings.push(String(error));
+await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+
+const started = performance.now();
+const elapsed = () => Math.round(performance.now() - started);
+const onprogress = ({ progress, total, message }) => {
+  seen.progress.push([progress, total ?? null, message ?? null]);
+  seen.times.push(elapsed());
+};
+const resetAfter = options['reset-after'];
+const limits = resetAfter
+  ? { timeout: Number(resetAfter), resetTimeoutOnProgress: true, maxTotalTimeout: 45_000 }
+  : { timeout: Number(options.timeout) };
+try {
+  const call = { name: tool, arguments: JSON.parse(options.arguments) };
+  seen.result = await client.callTool(call, options.silent ? limits : { onprogress, ...limits });
+} catch (error) {
+  seen.error = String(error);
+}
+seen.ms = elapsed();
+await client.close();
+if (warnings.length) seen.warnings = warnings;
+console.log(JSON.stringify(seen));

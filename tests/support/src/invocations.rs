@@ -1,0 +1,301 @@
+//! A function that invokes itself: its instances, the API by which it does, and a function URL.
+//!
+//! As on Lambda, an instance handles one event at a time, an event that finds no idle instance starts
+//! another one, and an instance that does not answer before its deadline is stopped.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    process::Command,
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, Request, State},
+    http::HeaderMap,
+    response::Response,
+    routing::post,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Served, answer,
+    function_url::{event_of, response_of},
+    lambda::{LAMBDA, Platform},
+};
+
+/// Lambda's limit for an event.
+const LARGEST_BODY: usize = 6 << 20;
+
+/// What becomes of an event with which the function invokes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// It is delivered once.
+    Deliver,
+    /// It is delivered twice at the same time.
+    DeliverTwice,
+    /// It is delivered, but the request for it gets no answer.
+    DeliverUnanswered,
+    /// It is accepted, and left for the test to deliver, later or never.
+    Hold,
+    /// The request for it gets no answer.
+    Ignore,
+    /// The request for it gets this status and this code.
+    Refuse(u16, &'static str),
+}
+
+/// The end of an invocation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// The function has responded.
+    Response(Value),
+    /// The function has reported an error.
+    Error(Value),
+    /// The process has ended, or was stopped at its deadline.
+    Died,
+}
+
+/// The time limits of invocations.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For requests.
+    pub request: Duration,
+    /// For other events.
+    pub event: Duration,
+    /// The time after which the function URL gives up; the invocation goes on.
+    pub source: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let limit = Duration::from_secs(20);
+        Self {
+            request: limit,
+            event: limit,
+            source: limit,
+        }
+    }
+}
+
+/// A function, Lambda in front of it, and the URL where clients call it.
+pub struct Function {
+    /// Where clients call the function.
+    pub url: String,
+    lambda: Arc<Lambda>,
+    _url: Served,
+    _api: Served,
+}
+
+struct Lambda {
+    command: fn() -> Command,
+    environment: Vec<(String, String)>,
+    idle: Mutex<VecDeque<Platform>>,
+    /// The processes that handle events, and these events.
+    busy: Mutex<BTreeMap<u32, Value>>,
+    limits: Mutex<Limits>,
+    treatment: Mutex<Treatment>,
+    /// The events with which the function has invoked itself.
+    invocations: Mutex<Vec<Value>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
+
+impl Function {
+    /// Starts a function with two instances, which get these variables.
+    pub async fn start(command: fn() -> Command, environment: &[(&str, &str)]) -> Self {
+        let mut lambda = None;
+        let api = Served::start_with(async |url| {
+            let mut environment: Vec<_> = environment
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            environment.push(("AWS_ENDPOINT_URL_LAMBDA".to_owned(), url.to_owned()));
+            let started = lambda.insert(Arc::new(Lambda {
+                command,
+                environment,
+                idle: Mutex::default(),
+                busy: Mutex::default(),
+                limits: Mutex::default(),
+                treatment: Mutex::new(Treatment::Deliver),
+                invocations: Mutex::default(),
+            }));
+            Router::new()
+                .route(
+                    "/2015-03-31/functions/{name}/invocations",
+                    post(accept_invocation),
+                )
+                .with_state(Arc::clone(started))
+        });
+        let api = api.await;
+        let lambda = lambda.unwrap();
+        for _ in 0..2 {
+            let platform = lambda.start().await;
+            locked(&lambda.idle).push_back(platform);
+        }
+        let router = Router::new()
+            .fallback(forward)
+            .with_state(Arc::clone(&lambda));
+        let url = Served::start(router).await;
+        Self {
+            url: url.url.clone(),
+            lambda,
+            _url: url,
+            _api: api,
+        }
+    }
+
+    /// Decides what becomes of the events with which the function invokes itself from now on.
+    pub fn treat(&self, treatment: Treatment) {
+        *locked(&self.lambda.treatment) = treatment;
+    }
+
+    /// Sets the time limits of further invocations.
+    pub fn limit(&self, limits: Limits) {
+        *locked(&self.lambda.limits) = limits;
+    }
+
+    /// Returns the events with which the function has invoked itself.
+    pub fn invocations(&self) -> Vec<Value> {
+        locked(&self.lambda.invocations).clone()
+    }
+
+    /// Delivers an event, perhaps with a client context.
+    pub async fn invoke(&self, event: &Value, client_context: Option<&Value>) -> End {
+        let limit = locked(&self.lambda.limits).event;
+        let client_context = client_context.map(Value::to_string);
+        let client_context = client_context.as_deref().map(str::as_bytes);
+        self.lambda.invoke(event, limit, client_context).await
+    }
+
+    /// Kills the process that handles this event, as the kernel does; returns false if there is none.
+    pub fn kill(&self, event: &Value) -> bool {
+        let busy = locked(&self.lambda.busy);
+        let process = busy.iter().find(|(_, handled)| *handled == event);
+        process.is_some_and(|(id, _)| {
+            let status = Command::new("kill")
+                .args(["-KILL", &id.to_string()])
+                .status();
+            status.unwrap().success()
+        })
+    }
+
+    /// Takes the lines that idle instances have printed.
+    pub fn lines(&self) -> Vec<String> {
+        let idle = locked(&self.lambda.idle);
+        idle.iter().flat_map(|it| it.function.lines()).collect()
+    }
+}
+
+impl Drop for Function {
+    /// Stops the instances before their runtime APIs.
+    fn drop(&mut self) {
+        locked(&self.lambda.idle).clear();
+    }
+}
+
+impl Lambda {
+    async fn start(&self) -> Platform {
+        let environment: Vec<_> = self
+            .environment
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        Platform::start(&mut (self.command)(), &[], &environment).await
+    }
+
+    async fn invoke(&self, event: &Value, limit: Duration, client_context: Option<&[u8]>) -> End {
+        // The one that has been idle for the longest time: the next request gets another instance.
+        let idle = locked(&self.idle).pop_front();
+        let mut platform = match idle {
+            Some(platform) => platform,
+            None => self.start().await,
+        };
+        let process = platform.function.child.id();
+        locked(&self.busy).insert(process, event.clone());
+        // The time that an instance takes to start is not the invocation's.
+        let delivered = platform.deliver_with(event, limit, client_context).await;
+        let deadline = delivered + limit;
+        let report = loop {
+            let soon = Instant::now() + Duration::from_millis(20);
+            let report = platform.report_until(soon.min(deadline)).await;
+            let is_over = Instant::now() >= deadline || platform.function.has_ended_within(0);
+            if report.is_some() || is_over {
+                break report;
+            }
+        };
+        locked(&self.busy).remove(&process);
+        // An instance without a report is dropped, which stops it.
+        let Some((failed, body, _)) = report else {
+            return End::Died;
+        };
+        locked(&self.idle).push_back(platform);
+        if failed {
+            End::Error(body)
+        } else {
+            End::Response(body)
+        }
+    }
+
+    fn deliver(self: &Arc<Self>, event: &Value) {
+        let (lambda, event) = (Arc::clone(self), event.clone());
+        let limit = locked(&self.limits).event;
+        tokio::spawn(async move { lambda.invoke(&event, limit, None).await });
+    }
+}
+
+/// Accepts an event with which the function invokes itself.
+async fn accept_invocation(
+    State(lambda): State<Arc<Lambda>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    assert_eq!(name, LAMBDA[0].1);
+    assert_eq!(headers["x-amz-invocation-type"], "Event");
+    let credential = headers["authorization"].to_str().unwrap();
+    assert!(credential.contains("/lambda/aws4_request"), "{credential}");
+    let event: Value = serde_json::from_slice(&body).unwrap();
+    let treatment = *locked(&lambda.treatment);
+    if let Treatment::Refuse(status, code) = treatment {
+        let message = json!({"Message": "The test refuses it."}).to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-amzn-errortype", code),
+        ];
+        return answer(status, &headers, message);
+    }
+    match treatment {
+        Treatment::Deliver | Treatment::DeliverUnanswered => lambda.deliver(&event),
+        Treatment::DeliverTwice => {
+            lambda.deliver(&event);
+            lambda.deliver(&event);
+        }
+        Treatment::Hold | Treatment::Ignore | Treatment::Refuse(..) => {}
+    }
+    locked(&lambda.invocations).push(event);
+    if [Treatment::Ignore, Treatment::DeliverUnanswered].contains(&treatment) {
+        return std::future::pending().await;
+    }
+    answer(202, &[], "")
+}
+
+/// Invokes the function with a request.
+async fn forward(State(lambda): State<Arc<Lambda>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, LARGEST_BODY).await.unwrap();
+    let event = event_of(&parts, &body);
+    let Limits {
+        request, source, ..
+    } = *locked(&lambda.limits);
+    // A task of its own: it goes on if the client disconnects or the URL gives up.
+    let invocation = tokio::spawn(async move { lambda.invoke(&event, request, None).await });
+    match tokio::time::timeout(source, invocation).await {
+        Ok(Ok(End::Response(reported))) => response_of(&reported),
+        Ok(_) => answer(502, &[], "Internal Server Error"),
+        Err(_) => answer(504, &[], "Gateway Timeout"),
+    }
+}
