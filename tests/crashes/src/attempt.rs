@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use test_support::{
     isolated,
     lambda::{Platform, calling},
+    mcp::MODERN,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -19,14 +20,92 @@ use tokio::{
 };
 
 use crate::{
-    history::{Answer, Attempt},
-    plan::{Behavior, Death, Policy, Step},
+    history::{Answer, Attempt, Kind},
+    plan::{Behavior, Death, Plan, Policy, Step},
     run::{Run, TABLE},
 };
+
+/// The `call_id` of all calls.
+const CALL: &str = "the-call";
 
 /// The time for which a process that was frozen runs before the platform kills it: longer than it
 /// takes to settle a claim.
 const LAST_WORK: Duration = Duration::from_millis(400);
+
+/// What a process receives.
+pub(crate) enum Event {
+    /// A call that orders this item.
+    Call(u32),
+    /// The event of a task that orders this item.
+    Work(u32, Value),
+    /// A question about a task.
+    Get(String),
+    /// A request to cancel a task.
+    Cancel(String),
+}
+
+impl Event {
+    /// Returns an attempt to carry it out.
+    fn attempt(&self) -> Attempt {
+        let (kind, item, task) = match self {
+            Self::Call(item) => (Kind::Call, *item, None),
+            Self::Work(item, event) => {
+                let task = event["lambda_tools"]["task"].as_str();
+                (Kind::Work, *item, task.map(str::to_owned))
+            }
+            Self::Get(task) => (Kind::Get, 0, Some(task.clone())),
+            Self::Cancel(task) => (Kind::Cancel, 0, Some(task.clone())),
+        };
+        Attempt {
+            kind,
+            item,
+            task,
+            ..Attempt::default()
+        }
+    }
+
+    /// Returns the JSON that the platform delivers.
+    fn encode(&self, plan: &Plan) -> Value {
+        let is_once = plan.policy == Policy::AtMostOnce;
+        match self {
+            Self::Call(item) if plan.tasks.is_none() => {
+                let tool = if is_once { "Order.Once" } else { "Order.Place" };
+                let body = json!({"tool_id": tool, "call_id": CALL, "input": {"item": item}});
+                calling(&body, &[])
+            }
+            Self::Call(item) => {
+                let tool = if is_once {
+                    "Order_LaterOnce"
+                } else {
+                    "Order_Later"
+                };
+                let meta = json!({"lambda-tools/call-id": CALL});
+                let params = json!({"name": tool, "arguments": {"item": item}, "_meta": meta});
+                asking("tools/call", tool, params)
+            }
+            Self::Work(_, event) => event.clone(),
+            Self::Get(task) => asking("tasks/get", task, json!({"taskId": task})),
+            Self::Cancel(task) => asking("tasks/cancel", task, json!({"taskId": task})),
+        }
+    }
+}
+
+/// Returns the event of a request of an MCP client that takes tasks.
+fn asking(method: &str, name: &str, mut params: Value) -> Value {
+    let extension = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = extension;
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let headers = [
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", method),
+        ("mcp-name", name),
+    ];
+    let mut event = calling(&body, &headers);
+    event["rawPath"] = "/mcp".into();
+    event["requestContext"]["http"]["path"] = "/mcp".into();
+    event
+}
 
 /// A process of the function: its attempt, or the last one, and where its death is demanded.
 pub(crate) struct Process {
@@ -35,17 +114,13 @@ pub(crate) struct Process {
 }
 
 impl Run {
-    /// Sends the call to an idle process, or to a new one, and waits for the response. `None` if the
+    /// Sends an event to an idle process, or to a new one, and waits for the response. `None` if the
     /// client gets none.
-    pub(crate) async fn attempt(self: &Arc<Self>, item: u32) -> Option<Answer> {
+    pub(crate) async fn attempt(self: &Arc<Self>, event: Event) -> Option<Answer> {
         let (deaths, mut demanded) = mpsc::unbounded_channel();
-        let (process, mut platform, attempt) = self.begin(item, deaths).await;
-        let tool = match self.plan.policy {
-            Policy::Recorded => "Order.Place",
-            Policy::AtMostOnce => "Order.Once",
-        };
-        let body = json!({"tool_id": tool, "call_id": "the-call", "input": {"item": item}});
-        let (event, limit) = (calling(&body, &[]), self.plan.limit);
+        let (process, mut platform, attempt) = self.begin(event.attempt(), deaths).await;
+        let (is_work, limit) = (matches!(event, Event::Work(..)), self.plan.limit);
+        let event = event.encode(&self.plan);
         let delivered = platform.deliver(&event, limit).await;
         self.note(attempt, |it, _| {
             it.delivered = delivered - self.begun;
@@ -61,11 +136,15 @@ impl Run {
                 return None;
             }
         };
-        let Some((_, response, _)) = report else {
+        let Some((is_error, response, _)) = report else {
             self.end(platform);
             return None;
         };
-        let answer = Answer::read(&response);
+        let answer = if is_work {
+            Answer::of_work(is_error, &response)
+        } else {
+            Answer::read(&response)
+        };
         self.note(attempt, |it, now| it.answer = Some((now, answer.clone())));
         for step in [Step::BeforeAnswer, Step::AfterAnswer] {
             if self.death_at(attempt, step).is_some() {
@@ -81,16 +160,17 @@ impl Run {
     /// Takes an idle process or starts one, and counts the attempt.
     async fn begin(
         self: &Arc<Self>,
-        item: u32,
+        mut new: Attempt,
         deaths: mpsc::UnboundedSender<(Death, oneshot::Sender<()>)>,
     ) -> (usize, Platform, usize) {
         let idle = self.idle.lock().unwrap().pop();
         let attempt = {
             let attempts = &mut self.history.lock().unwrap().attempts;
-            attempts.push(Attempt {
-                item,
-                ..Attempt::default()
-            });
+            if new.kind.is_planned() {
+                let number = attempts.iter().filter(|it| it.kind.is_planned()).count();
+                new.plan = self.plan.attempts.get(number).cloned().unwrap_or_default();
+            }
+            attempts.push(new);
             attempts.len() - 1
         };
         let state = Process { attempt, deaths };
@@ -109,13 +189,14 @@ impl Run {
     async fn start(&self, number: usize) -> Platform {
         let mut command = isolated(Command::new(&self.function));
         let (key, effects) = (number.to_string(), self.effects_at.to_string());
-        let store = self.store.url();
+        let (store, api) = (self.store.url(), format!("http://{}", self.platform_at));
         let environment = [
             ("AWS_REGION", "us-east-1"),
             // Identifies the process to the servers.
             ("AWS_ACCESS_KEY_ID", &*key),
             ("AWS_SECRET_ACCESS_KEY", "test"),
             ("AWS_ENDPOINT_URL_DYNAMODB", &*store),
+            ("AWS_ENDPOINT_URL_LAMBDA", &*api),
             ("EFFECTS", &*effects),
             ("TOOLS_IDEMPOTENCY", "dynamodb"),
             ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
@@ -152,7 +233,7 @@ impl Run {
 
     /// Returns the planned death at a step of an attempt, the first time that it is reached.
     fn death_at(&self, attempt: usize, step: Step) -> Option<Death> {
-        let death = self.plan.attempt(attempt).death?;
+        let death = self.plan_of(attempt).death?;
         let history = self.history.lock().unwrap();
         let has_died = history.attempts[attempt].died.is_some();
         (death.step == step && !has_died).then_some(death)
@@ -198,7 +279,7 @@ async fn effect(run: &Arc<Run>, stream: TcpStream) -> Option<()> {
     let process = line.split(' ').next()?.parse().ok()?;
     let attempt = run.attempt_of(process)?;
     run.note(attempt, |it, now| it.ran = it.ran.or(Some(now)));
-    let plan = run.plan.attempt(attempt);
+    let plan = run.plan_of(attempt);
     if run.reach(process, attempt, Step::InTool).await {
         tokio::time::sleep(plan.death?.in_flight?).await;
     }

@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
+mod tasks;
+
 use crate::{
-    history::{Answer, Attempt, History, Outcome, Time},
+    history::{Answer, Attempt, History, Kind, Outcome, Time},
     plan::{Behavior, Plan, Policy, Request},
     run::CLOCK_MARGIN,
 };
@@ -31,7 +33,11 @@ pub(crate) enum Rule {
     EqualReplays,
     /// A response states only what happened.
     TrueResponse,
-    /// Every client gets an outcome.
+    /// The end of a task does not change.
+    OneEnd,
+    /// A task that was cancelled before it started does not run.
+    Cancelled,
+    /// Every client gets an outcome, and every task ends that has started.
     NotStuck,
     /// A process ends only when it is killed.
     NoExit,
@@ -43,7 +49,7 @@ pub(crate) fn check(plan: &Plan, history: &History) -> Vec<(Rule, usize)> {
         plan,
         attempts: &history.attempts,
     };
-    let mut broken = Vec::new();
+    let mut broken: Vec<_> = checks.stuck(&history.stuck).collect();
     for (number, attempt) in history.attempts.iter().enumerate() {
         let mut add = |rule, is_broken: bool| {
             if is_broken {
@@ -54,9 +60,15 @@ pub(crate) fn check(plan: &Plan, history: &History) -> Vec<(Rule, usize)> {
         add(Rule::Claimed, runs_unclaimed(attempt));
         add(Rule::ReasonToRepeat, checks.repeats_without_reason(number));
         add(Rule::RecordedStays, checks.runs_again(attempt));
+        add(Rule::Cancelled, checks.runs_cancelled(attempt));
         if let Some((at, answer)) = &attempt.answer {
             add(Rule::EqualReplays, checks.ignores_record(attempt, answer));
-            let is_true = checks.is_true(attempt, *at, answer);
+            add(Rule::OneEnd, checks.ends_differently(attempt, answer));
+            let is_true = if plan.tasks.is_some() {
+                checks.is_true_of_task(attempt, *at, answer)
+            } else {
+                checks.is_true(attempt, *at, answer)
+            };
             add(Rule::TrueResponse, !is_true);
         }
     }
@@ -99,7 +111,8 @@ impl Checks<'_> {
     fn repeats_effect(&self, number: usize) -> bool {
         let is_once = self.plan.policy == Policy::AtMostOnce;
         let has_previous = self.previous(number).is_some();
-        self.attempts[number].effects.len() > 1 || (is_once && has_previous)
+        let repeats_task = self.repeats_task(&self.attempts[number]);
+        self.attempts[number].effects.len() > 1 || (is_once && has_previous) || repeats_task
     }
 
     /// Returns true if the attempt repeats an effect without one of the documented reasons, or
@@ -119,13 +132,18 @@ impl Checks<'_> {
     /// Returns true for the documented reasons for which a call runs again.
     fn may_repeat(&self, number: usize) -> bool {
         let attempt = &self.attempts[number];
-        let answer = attempt.answer.as_ref().map(|(_, answer)| &answer.outcome);
-        let behavior = self.plan.attempt(number).behavior;
+        let answer = attempt
+            .answer
+            .as_ref()
+            .filter(|(at, _)| *at <= attempt.deadline);
+        let answer = answer.map(|(_, answer)| &answer.outcome);
+        let behavior = attempt.plan.behavior;
         attempt.recorded.is_none()
             && (attempt.died.is_some()
                 || matches!(answer, None | Some(Outcome::Failure(true)))
                 || matches!(behavior, Behavior::Panic | Behavior::Hang)
-                || attempt.faults.contains(&Request::Record))
+                || attempt.faults.contains(&Request::Record)
+                || self.was_stopped(attempt))
     }
 
     fn runs_again(&self, attempt: &Attempt) -> bool {
@@ -135,7 +153,8 @@ impl Checks<'_> {
 
     /// Returns true if the outcome was recorded before this attempt, and it got something else.
     fn ignores_record(&self, attempt: &Attempt, answer: &Answer) -> bool {
-        let Some((recorder, at)) = self.recorder() else {
+        let recorder = self.recorder().filter(|_| attempt.kind == Kind::Call);
+        let Some((recorder, at)) = recorder else {
             return false;
         };
         if at >= attempt.delivered || answer.outcome == Outcome::Unprotected {
@@ -143,6 +162,9 @@ impl Checks<'_> {
         }
         if recorder.item != attempt.item {
             return answer.outcome != Outcome::IdReused;
+        }
+        if self.plan.tasks.is_some() {
+            return self.ignores_end(recorder, at, answer);
         }
         // The recorder's own response may have been lost.
         let replays = self.attempts.iter().filter_map(|it| it.answer.as_ref());
@@ -174,7 +196,7 @@ impl Checks<'_> {
                 let mut claims = others.filter_map(|it| it.claimed);
                 !has_run && claims.any(|claimed| claimed <= at)
             }
-            Outcome::Unknown => false,
+            _ => false,
         }
     }
 }

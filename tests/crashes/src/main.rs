@@ -8,6 +8,7 @@
 mod attempt;
 mod check;
 mod history;
+mod invoke;
 mod plan;
 mod rules;
 mod run;

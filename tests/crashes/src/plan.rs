@@ -15,15 +15,22 @@ pub(crate) enum Policy {
     AtMostOnce,
 }
 
+/// The share of the plans with tasks.
+const PERCENT_TASKS: u32 = 30;
+
 /// A step of an attempt at which its process may die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     /// The function has received the event.
     Delivered,
-    /// The store has received the claim.
+    /// The store has received the claim, or the start of a task.
     BeforeClaim,
-    /// The store has written the claim, and has not responded.
+    /// The store has written it, and has not responded.
     AfterClaim,
+    /// The platform has received the event that starts a task.
+    BeforeInvoke,
+    /// The platform has accepted it, and has not responded.
+    AfterInvoke,
     /// The request for the effect has arrived.
     InTool,
     /// The effect has happened, and the tool does not know.
@@ -39,10 +46,12 @@ pub(crate) enum Step {
 }
 
 /// All steps, in their order.
-pub(crate) const STEPS: [Step; 9] = [
+pub(crate) const STEPS: [Step; 11] = [
     Step::Delivered,
     Step::BeforeClaim,
     Step::AfterClaim,
+    Step::BeforeInvoke,
+    Step::AfterInvoke,
     Step::InTool,
     Step::AfterEffect,
     Step::BeforeRecord,
@@ -51,13 +60,41 @@ pub(crate) const STEPS: [Step; 9] = [
     Step::AfterAnswer,
 ];
 
+/// The steps of a call that becomes a task, with those that only such a call has twice.
+const OF_HAND_OVER: [Step; 9] = [
+    Step::BeforeClaim,
+    Step::AfterClaim,
+    Step::BeforeInvoke,
+    Step::BeforeInvoke,
+    Step::AfterInvoke,
+    Step::AfterInvoke,
+    Step::Delivered,
+    Step::BeforeAnswer,
+    Step::AfterAnswer,
+];
+
+/// The steps of any other attempt.
+const OF_RUN: [Step; 9] = [
+    Step::BeforeClaim,
+    Step::AfterClaim,
+    Step::InTool,
+    Step::AfterEffect,
+    Step::BeforeRecord,
+    Step::AfterRecord,
+    Step::Delivered,
+    Step::BeforeAnswer,
+    Step::AfterAnswer,
+];
+
 /// The purpose of a request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Request {
-    /// Writes the claim.
+    /// Writes the claim, or the start of a task.
     Claim,
     /// Writes the outcome.
     Record,
+    /// Reads a task.
+    Read,
     /// Deletes the claim.
     Release,
 }
@@ -141,12 +178,28 @@ pub(crate) struct ClientPlan {
     pub(crate) begin: Duration,
     /// The pause after its first attempt; after the others, it waits until all claims are free.
     pub(crate) pause: Duration,
+    /// The time after which it cancels its task.
+    pub(crate) cancels: Option<Duration>,
+}
+
+/// The deliveries of events that start tasks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TaskPlan {
+    /// For each event, the times after which it is delivered: perhaps twice, perhaps never. All others
+    /// are delivered once.
+    pub(crate) deliveries: Vec<Vec<Duration>>,
+    /// The deliveries that follow one that fails.
+    pub(crate) retries: usize,
+    /// The events that are accepted first, and whose sender is not told.
+    pub(crate) unconfirmed: usize,
 }
 
 /// The plan of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) policy: Policy,
+    /// `None` if the calls run in their requests.
+    pub(crate) tasks: Option<TaskPlan>,
     /// The time limit of the platform for each attempt.
     pub(crate) limit: Duration,
     /// The first attempts, in the order of their delivery; all others are clean.
@@ -159,17 +212,46 @@ impl Plan {
     pub(crate) fn new(seed: u64) -> Self {
         let rng = &mut Rng::with_seed(seed);
         let policies = [Policy::Recorded, Policy::AtMostOnce];
+        let tasks = chance(rng, PERCENT_TASKS).then(|| tasks(rng));
+        // A call hands a task over, and another attempt does its work.
+        let attempts: &[_] = if tasks.is_some() {
+            &[(70, OF_HAND_OVER), (90, OF_RUN), (50, OF_RUN), (30, OF_RUN)]
+        } else {
+            &[(100, OF_RUN), (40, OF_RUN), (15, OF_RUN)]
+        };
         Self {
             policy: pick(rng, &policies),
-            limit: ms(rng, 350, 500),
-            attempts: [100, 40, 15].map(|it| attempt(rng, it)).to_vec(),
-            clients: clients(rng),
+            // An MCP call that is handed over has more to do.
+            limit: ms(rng, 350, 500) * if tasks.is_some() { 2 } else { 1 },
+            attempts: attempts
+                .iter()
+                .map(|(percent, steps)| attempt(rng, *percent, steps))
+                .collect(),
+            clients: clients(rng, tasks.is_some()),
+            tasks,
         }
     }
+}
 
-    /// Returns the plan of an attempt, counted from 0.
-    pub(crate) fn attempt(&self, number: usize) -> AttemptPlan {
-        self.attempts.get(number).cloned().unwrap_or_default()
+/// Makes the plan of the deliveries of events.
+fn tasks(rng: &mut Rng) -> TaskPlan {
+    let mut event = || {
+        let (soon, late) = (ms(rng, 0, 30), ms(rng, 300, 1500));
+        let all = [
+            &[][..],
+            &[soon],
+            &[soon],
+            &[late],
+            &[soon, soon],
+            &[soon, late],
+        ];
+        pick(rng, &all).to_vec()
+    };
+    TaskPlan {
+        deliveries: vec![event(), event()],
+        retries: pick(rng, &[0, 1, 2]),
+        // The client sends an event twice.
+        unconfirmed: pick(rng, &[0, 0, 0, 0, 1, 2]),
     }
 }
 
@@ -187,11 +269,11 @@ fn ms(rng: &mut Rng, from: u64, to: u64) -> Duration {
 }
 
 /// Makes the plan of an attempt in which something goes wrong with this probability.
-fn attempt(rng: &mut Rng, percent: u32) -> AttemptPlan {
+fn attempt(rng: &mut Rng, percent: u32, steps: &[Step]) -> AttemptPlan {
     use Behavior::{Busy, Hang, Panic, Refuse, Value};
     let count = rng.usize(1..3) * usize::from(chance(rng, percent * 6 / 10));
     AttemptPlan {
-        death: chance(rng, percent * 8 / 10).then(|| death(rng)),
+        death: chance(rng, percent * 8 / 10).then(|| death(rng, steps)),
         faults: (0..count).map(|_| store_fault(rng)).collect(),
         behavior: pick(
             rng,
@@ -202,11 +284,11 @@ fn attempt(rng: &mut Rng, percent: u32) -> AttemptPlan {
     }
 }
 
-fn death(rng: &mut Rng) -> Death {
+fn death(rng: &mut Rng, steps: &[Step]) -> Death {
     // A frozen process is at a step at which it waits. Anywhere else, its tool may have begun unseen,
     // and then nothing can prevent its effect when the process continues.
     let is_frozen = chance(rng, 15);
-    let steps = if is_frozen { &STEPS[1..7] } else { &STEPS };
+    let steps = if is_frozen { &steps[..6] } else { steps };
     Death {
         step: pick(rng, steps),
         in_flight: chance(rng, 50).then(|| ms(rng, 0, 30)),
@@ -215,12 +297,15 @@ fn death(rng: &mut Rng) -> Death {
 }
 
 fn store_fault(rng: &mut Rng) -> StoreFault {
-    use Request::{Claim, Record, Release};
+    use Request::{Claim, Read, Record, Release};
     // Longer than the claim is held, too.
     let (short, long) = (ms(rng, 0, 150), ms(rng, 2300, 3000));
     StoreFault {
-        // Withdrawals are rarer than records.
-        request: pick(rng, &[Claim, Claim, Claim, Record, Record, Record, Release]),
+        // Withdrawals are rarer than records, and only tasks are read.
+        request: pick(
+            rng,
+            &[Claim, Claim, Claim, Record, Record, Record, Release, Read],
+        ),
         count: pick(rng, &[1, 1, 2, 2, 100]),
         fault: pick(rng, &FAULTS),
         delay: pick(rng, &[Duration::ZERO, short, short, long]),
@@ -229,11 +314,12 @@ fn store_fault(rng: &mut Rng) -> StoreFault {
 
 /// Makes one client; also one that sends the same call at once or a little later, or one that sends
 /// another call with the same id.
-fn clients(rng: &mut Rng) -> Vec<ClientPlan> {
+fn clients(rng: &mut Rng, have_tasks: bool) -> Vec<ClientPlan> {
     let mut client = |item, begins: &[u64]| ClientPlan {
         item,
         begin: Duration::from_millis(pick(rng, begins)),
         pause: ms(rng, 1, 300),
+        cancels: (have_tasks && chance(rng, 20)).then(|| ms(rng, 0, 300)),
     };
     let all = [
         client(0, &[0]),

@@ -4,8 +4,8 @@ use std::{slice::from_ref, time::Duration};
 
 use crate::{
     check::{Rule, check},
-    history::{Answer, Attempt, History, Outcome},
-    plan::{Plan, Policy, Request, Step},
+    history::{Answer, Attempt, History, Kind, Outcome},
+    plan::{Plan, Policy, Request, Step, TaskPlan},
 };
 
 fn ms(time: u64) -> Duration {
@@ -55,7 +55,7 @@ fn cut_short(time: u64, serial: u64) -> Attempt {
 fn plan(policy: Policy) -> Plan {
     let mut plan = Plan::new(0);
     plan.policy = policy;
-    plan.attempts.clear();
+    plan.tasks = None;
     plan
 }
 
@@ -165,6 +165,73 @@ fn responses_state_only_what_happened() {
         ..claimed
     };
     breaks(Policy::Recorded, &[has_run], &[Rule::TrueResponse]);
+}
+
+/// Returns an attempt that is about a task.
+fn of_task(kind: Kind, attempt: Attempt) -> Attempt {
+    Attempt {
+        kind,
+        task: Some("task".to_owned()),
+        ..attempt
+    }
+}
+
+/// Returns an attempt that does the work of a task.
+fn work(time: u64, serial: u64) -> Attempt {
+    let answer = Some((ms(time + 4), answer(Outcome::Done, false)));
+    of_task(
+        Kind::Work,
+        Attempt {
+            answer,
+            ..completed(time, serial)
+        },
+    )
+}
+
+/// Returns a question about a task, and its answer.
+fn asked(time: u64, outcome: Outcome) -> Attempt {
+    of_task(Kind::Get, answered(time, outcome, false))
+}
+
+#[track_caller]
+fn task_breaks(attempts: &[Attempt], stuck: &[&str], expected: &[Rule]) {
+    let mut plan = plan(Policy::Recorded);
+    plan.tasks = Some(TaskPlan::default());
+    let history = History {
+        attempts: attempts.to_vec(),
+        stuck: stuck.iter().map(ToString::to_string).collect(),
+        ..History::default()
+    };
+    let broken = check(&plan, &history);
+    let rules: Vec<_> = broken.iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(rules, expected, "{broken:?}\n{history:#?}");
+}
+
+#[test]
+fn a_task_runs_once_and_ends_once() {
+    let (value, cut_off) = (asked(10, Outcome::Value(0, 0)), asked(10, Outcome::CutOff));
+    let later = asked(20, Outcome::Value(0, 0));
+    let cut_short = || of_task(Kind::Work, cut_short(0, 0));
+    task_breaks(&[work(0, 0), value.clone(), later.clone()], &[], &[]);
+    let cancelled = of_task(Kind::Cancel, answered(0, Outcome::Done, false));
+    task_breaks(&[cut_short(), cut_off.clone()], &[], &[]);
+    task_breaks(&[cut_short(), work(2400, 1)], &[], &[Rule::OneEffect]);
+    task_breaks(&[cut_short(), cut_off, later], &[], &[Rule::OneEnd]);
+    task_breaks(&[cancelled, work(10, 0)], &[], &[Rule::Cancelled]);
+    task_breaks(&[cut_short()], &["task"], &[Rule::NotStuck]);
+    let never_ran = Attempt {
+        claimed: None,
+        ran: None,
+        effects: Vec::new(),
+        recorded: None,
+        ..work(0, 0)
+    };
+    task_breaks(from_ref(&never_ran), &["task"], &[Rule::NotStuck]);
+    task_breaks(&[never_ran, value], &[], &[Rule::TrueResponse]);
+    let other_end = answered(20, Outcome::Value(7, 0), true);
+    let told = asked(10, Outcome::Value(0, 0));
+    let rules = [Rule::EqualReplays, Rule::TrueResponse];
+    task_breaks(&[work(0, 0), told, other_end], &[], &rules);
 }
 
 #[test]

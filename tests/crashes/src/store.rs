@@ -39,6 +39,7 @@ impl InProgress {
         let step = match self.request {
             Request::Claim => at_claim,
             Request::Record | Request::Release => at_record,
+            Request::Read => return false,
         };
         self.run.reach(self.process, self.attempt, step).await
     }
@@ -68,7 +69,7 @@ impl Interceptor for Faults {
             };
             let treatment = if current.reach(Step::BeforeClaim, Step::BeforeRecord).await {
                 current.fault = None;
-                let death = current.run.plan.attempt(current.attempt).death;
+                let death = current.run.plan_of(current.attempt).death;
                 match death.and_then(|death| death.in_flight) {
                     Some(time) => {
                         current.run.late(tokio::time::sleep(time)).await;
@@ -103,6 +104,7 @@ impl Interceptor for Faults {
                         Request::Claim => &mut it.claimed,
                         Request::Record => &mut it.recorded,
                         Request::Release => &mut it.released,
+                        Request::Read => return,
                     };
                     time.get_or_insert(now);
                 });
@@ -130,19 +132,14 @@ impl Faults {
         let run = self.run.get()?.upgrade()?;
         let process = request.access_key.parse().ok()?;
         let attempt = run.attempt_of(process)?;
-        let condition = request.body["ConditionExpression"]
-            .as_str()
-            .unwrap_or_default();
-        let kind = match request.operation {
-            Operation::DeleteItem => Request::Release,
-            _ if condition.contains("attribute_not_exists") => Request::Claim,
-            _ => Request::Record,
-        };
+        let kind = kind_of(request);
         let count = {
-            let faults = &run.history.lock().unwrap().attempts[attempt].faults;
-            faults.iter().filter(|it| **it == kind).count()
+            let attempt = &run.history.lock().unwrap().attempts[attempt];
+            // A question about a task is not planned.
+            Some(attempt).filter(|it| it.kind.is_planned())?;
+            attempt.faults.iter().filter(|it| **it == kind).count()
         };
-        let faults = run.plan.attempt(attempt).faults.into_iter();
+        let faults = run.plan_of(attempt).faults.into_iter();
         let mut faults = faults.filter(|it| it.request == kind && count < it.count);
         Some(InProgress {
             fault: faults.next(),
@@ -151,5 +148,27 @@ impl Faults {
             attempt,
             request: kind,
         })
+    }
+}
+
+fn kind_of(request: &dynamodb::Request) -> Request {
+    let item = &request.body["Item"];
+    let number = |name: &str| {
+        item[name]["N"]
+            .as_str()
+            .and_then(|it| it.parse::<u64>().ok())
+    };
+    match request.operation {
+        Operation::DeleteItem => Request::Release,
+        Operation::GetItem => Request::Read,
+        // What runs has a time until which it runs.
+        Operation::PutItem if number("until").is_some() => Request::Claim,
+        // The end of a task is kept for its client, although the call may be repeated.
+        Operation::PutItem => match (number("free_at"), number("expires_at")) {
+            (Some(free_at), Some(expires_at)) if free_at / 1000 + 1 < expires_at => {
+                Request::Release
+            }
+            _ => Request::Record,
+        },
     }
 }

@@ -1,4 +1,5 @@
-//! The function that is killed: a tool of each repeat policy, whose effect happens on a server.
+//! The function that is killed: tools of each repeat policy, in their requests and in the
+//! background, whose effects happen on a server.
 
 use std::{env, future::pending, time::Duration};
 
@@ -67,5 +68,9 @@ fn main() -> Result<(), lambda_tools::Error> {
     run(Server::new(Toolkit::new([
         tool("Order.Place@1.0.0"),
         tool("Order.Once@1.0.0").run_at_most_once(),
+        tool("Order.Later@1.0.0").background(),
+        tool("Order.LaterOnce@1.0.0")
+            .background()
+            .run_at_most_once(),
     ])?))
 }
