@@ -97,6 +97,10 @@ impl<'s> Execution<'s> {
         self.with(|network| network.suspended.contains(&process))
     }
 
+    fn is_served(&self, process: usize) -> bool {
+        self.with(|network| network.served().any(|(number, _)| number == process))
+    }
+
     /// Returns true if a process has something left to do.
     fn is_busy(&self) -> bool {
         self.slots.iter().any(Slot::is_busy)
@@ -127,7 +131,7 @@ impl<'s> Execution<'s> {
             } else if slot.is_busy() {
                 actions.push(Action::Crash(number));
                 // A tool, or an HTTP client, cannot know that its time limit has passed meanwhile.
-                if setup.suspends && !self.with(|network| network.is_served(Some(number))) {
+                if setup.suspends && !self.is_served(number) {
                     actions.push(Action::Suspend(number));
                 }
             }

@@ -14,7 +14,9 @@ mod process;
 mod refreshes;
 mod rotations;
 mod search;
+mod service;
 mod shared;
+mod tasks;
 
 use std::{hash::Hasher, pin::Pin};
 

@@ -186,13 +186,14 @@ impl Shared<Network> {
 }
 
 impl Network {
-    /// Returns true if this process waits for the response of a service other than the store; or
-    /// any one that is not suspended.
-    pub(crate) fn is_served(&self, process: Option<usize>) -> bool {
-        let mut sent = self.sent.iter().filter(|it| it.is_awaited());
-        sent.any(|Sent { from, request, .. }| {
-            let is_meant = process.map_or(!self.suspended.contains(&from.0), |it| it == from.0);
-            matches!(request, Request::Service(_)) && is_meant
+    /// Returns the processes that wait for a service other than the store, except suspended ones, and
+    /// their requests.
+    pub(crate) fn served(&self) -> impl Iterator<Item = (usize, &str)> {
+        let sent = self.sent.iter().filter(|it| it.is_awaited());
+        let sent = sent.filter(|it| !self.suspended.contains(&it.from.0));
+        sent.filter_map(|sent| match &sent.request {
+            Request::Service(text) => Some((sent.from.0, &**text)),
+            _ => None,
         })
     }
 

@@ -13,7 +13,7 @@ use crate::{
 /// Returns true if a process that is running runs the tool, which does nothing but wait for its
 /// service.
 fn is_running(network: &Shared<Network>) -> bool {
-    network.with(|network| network.is_served(None))
+    network.with(|network| network.served().next().is_some())
 }
 
 fn is_disturbed(process: &Connection) -> bool {

@@ -2,7 +2,6 @@
 
 use std::{
     hash::{Hash, Hasher},
-    panic::resume_unwind,
     sync::Arc,
     time::Duration,
 };
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::ledger::{Ledger, Response};
 use crate::{
-    Call, Scenario, Setup, execution::Execution, network::Connection, process::instant,
+    Call, Scenario, Setup, execution::Execution, network::Connection, process::instant, service,
     shared::Shared,
 };
 
@@ -41,19 +40,8 @@ const FAR: Duration = Duration::from_secs(40);
 /// Runs the tool of a call in its process.
 async fn act(call: usize, process: Connection, ledger: Shared<Ledger>) -> Result<Value, Failure> {
     let number = ledger.with(|ledger| ledger.begin(call, &process));
-    let result = loop {
-        if let Some(result) = process.request(format!("run {number}")).await {
-            break result;
-        }
-    };
-    ledger.with(|ledger| ledger.runs[number].result = Some(result.clone()));
-    match &*result {
-        "value" => Ok(json!(number)),
-        "failure" => Err(Failure::new(number.to_string())),
-        "retry" => Err(Failure::new(number.to_string()).retry()),
-        // Without the message of a panic.
-        _ => resume_unwind(Box::new(())),
-    }
+    let note = |result| ledger.with(|ledger| ledger.runs[number].result = Some(result));
+    service::run(number, &process, note).await
 }
 
 fn tool(is_at_most_once: bool, call: usize, process: Connection, ledger: Shared<Ledger>) -> Tool {
@@ -133,24 +121,13 @@ impl Scenario for Calls {
     }
 
     fn treatments(&self, request: &str) -> &'static [&'static str] {
-        if request.starts_with("acted") {
-            &["value"]
-        } else {
-            &["value", "failure", "retry", "panic", "acts"]
-        }
+        service::treatments(request)
     }
 
     fn serve(&self, _: usize, request: &str, treatment: &str) -> Result<String, String> {
-        let (kind, run) = request.split_once(' ').unwrap();
-        // A failure that may be retried says that nothing has happened.
-        if treatment != "retry" && kind == "run" {
-            let (run, network) = (run.parse().unwrap(), &self.setup.network);
-            self.ledger.with(|ledger| ledger.act(run, network));
-        }
-        match treatment {
-            "acts" => Err(format!("acted {run}")),
-            answer => Ok(answer.to_owned()),
-        }
+        let network = &self.setup.network;
+        let act = |run| self.ledger.with(|ledger| ledger.act(run, network));
+        service::serve(request, treatment, act)
     }
 
     fn written(&self, _: &str, record: &Record, over: Over) {

@@ -67,12 +67,24 @@ pub(crate) async fn send(
     cookie: &str,
     body: &str,
 ) -> Value {
+    let headers = json!({"content-type": "application/json", "cookie": cookie});
+    send_with(function, method, url, &headers, body).await
+}
+
+/// Sends a request with these headers.
+pub(crate) async fn send_with(
+    function: &LambdaFunction,
+    method: &str,
+    url: &str,
+    headers: &Value,
+    body: &str,
+) -> Value {
     let (path, query) = url.split_once('?').unwrap_or((url, ""));
     let event = json!({
         "version": "2.0",
         "rawPath": path,
         "rawQueryString": query,
-        "headers": {"content-type": "application/json", "cookie": cookie},
+        "headers": headers,
         "requestContext": {"http": {"method": method, "path": path}},
         "body": body,
         "isBase64Encoded": false,

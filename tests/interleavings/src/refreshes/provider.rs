@@ -65,7 +65,7 @@ pub(crate) async fn transport(
         return Ok(Response::new(tokens(0, 3).to_string().into_bytes()));
     }
     let network = &process.network;
-    if network.with(|network| network.is_served(None)) {
+    if network.with(|network| network.served().next().is_some()) {
         network.violate("two processes refresh at once");
     }
     if lease_holder(network) != Some(process.process) {
