@@ -60,7 +60,7 @@ pub struct OpenApi {
 pub struct Reduction {
     /// The tools.
     pub tools: ApiTools,
-    /// What became of the operations.
+    /// The result of converting the operations.
     pub report: Report,
 }
 

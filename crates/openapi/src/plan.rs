@@ -205,7 +205,7 @@ pub(crate) enum Shape {
     Base64,
 }
 
-/// What a response is to the model, with its media type.
+/// The form in which a response reaches the model, with its media type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {

@@ -1,8 +1,8 @@
-//! What became of the operations of a document: nothing is left out without a word.
+//! The report on the operations of a document, which names each one that was left out.
 
 use std::fmt;
 
-/// What became of a document's operations.
+/// The result of converting a document's operations.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -12,7 +12,7 @@ pub struct Report {
     pub chosen: usize,
     /// The chosen operations that are no tools, with the reasons.
     pub left_out: Vec<Note>,
-    /// What to look at in the tools that were made.
+    /// Warnings about the generated tools.
     pub notes: Vec<Note>,
 }
 

@@ -28,7 +28,7 @@ use crate::{
 use client::ApiClient;
 use request::PreparedRequest;
 
-/// What the tools of an API share.
+/// The state that the tools of an API share.
 pub(crate) struct Api {
     pub(crate) settings: ApiTools,
     client: ApiClient,

@@ -5,14 +5,14 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// How far a call has got, as its tool [reports](crate::Context::progress) it.
+/// The progress of a call, as its tool [reports](crate::Context::progress) it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// What is done, in the tool's own unit.
+    /// The amount of work done, in a unit that the tool chooses.
     pub done: f64,
-    /// What there is to do, in the same unit, if it is known.
+    /// The total amount of work, in the same unit, if it is known.
     pub total: Option<f64>,
-    /// What the tool is doing, for people.
+    /// A description of the current step, for people.
     pub message: String,
 }
 

@@ -26,7 +26,7 @@ pub enum Answer {
     Result(Value),
 }
 
-/// What the client of a call can be asked, and its answers so far.
+/// The capabilities of a client to answer questions, and its answers so far.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Answers {
     /// The capabilities that it declares; `form` if it can show its user one.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::{LOCATION, RETRY_AFTER};
+use http::header::{HeaderName, LOCATION, RETRY_AFTER};
 use lambda_tools_core::{
     Context, Failure, retry_after, text::clipped, tool::failure::response::api_error::text_in,
 };
@@ -20,6 +20,13 @@ const LONGEST_PROMPT: usize = 2048;
 const LONGEST_ERROR: usize = 8192;
 /// The time to wait where the API does not say.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+
+/// Returns the value of a header, if it is text.
+pub(super) fn header_of(response: &Response, name: HeaderName) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
 /// Returns the failure of a response that reports an error.
 pub(super) async fn of_response(
     response: Response,
@@ -28,13 +35,7 @@ pub(super) async fn of_response(
     cx: &Context,
 ) -> Failure {
     let status = response.status().as_u16();
-    let header = |name| {
-        response
-            .headers()
-            .get(name)
-            .and_then(|it| it.to_str().ok())
-            .map(str::to_owned)
-    };
+    let header = |name| header_of(&response, name);
     let wait = header(RETRY_AFTER).and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
     let place = header(LOCATION);
     let body = start_of(response).await;

@@ -25,13 +25,7 @@ pub(super) async fn value_of(
     cx: &Context,
 ) -> Result<Value, Failure> {
     let status = response.status();
-    let header = |name| {
-        response
-            .headers()
-            .get(name)
-            .and_then(|it| it.to_str().ok())
-            .map(str::to_owned)
-    };
+    let header = |name| failure::header_of(&response, name);
     if status.is_redirection()
         && plan.request.answer == Answer::Redirect
         && let Some(place) = header(LOCATION)
