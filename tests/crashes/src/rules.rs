@@ -232,6 +232,15 @@ fn a_task_runs_once_and_ends_once() {
     let told = asked(10, Outcome::Value(0, 0));
     let rules = [Rule::EqualReplays, Rule::TrueResponse];
     task_breaks(&[work(0, 0), told, other_end], &[], &rules);
+    // Cancelled while it ran, it has failed: a repeated call gets the failure.
+    let cancelled = of_task(Kind::Cancel, answered(3, Outcome::Done, false));
+    let told = asked(10, Outcome::Cancelled);
+    let ends = [Outcome::Failure(false), Outcome::Value(0, 0)];
+    let [failed, completed] = ends.map(|end| answered(20, end, true));
+    let cancelled = [work(0, 0), cancelled, told];
+    task_breaks(&[&cancelled[..], &[failed]].concat(), &[], &[]);
+    let completed = [&cancelled[..], &[completed]].concat();
+    task_breaks(&completed, &[], &[Rule::EqualReplays]);
 }
 
 #[test]
