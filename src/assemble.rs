@@ -20,6 +20,7 @@ use crate::{
     observe::request_log::Observer,
     protocol::{self, admission::AppState, names::ModelNames, origin::AllowedOrigins},
     public_url::PublicUrl,
+    quotas::counters::Quotas,
     secrets::{SecretCache, Secrets},
     tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
 };
@@ -39,6 +40,10 @@ pub(crate) fn assemble(
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
     let secrets = SecretCache::new(secrets, declared, wall_clock.clone());
     let idempotency = server.idempotency.take().unwrap_or_else(Idempotency::none);
+    let quotas = Quotas::new(
+        std::mem::take(&mut server.quotas),
+        idempotency.shared_store(),
+    );
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     let broker = build_broker(&mut server, &secrets, &wall_clock, &public_url);
@@ -59,6 +64,7 @@ pub(crate) fn assemble(
         auth: server.auth.unwrap_or_default(),
         secrets,
         deduplication,
+        quotas,
         clock: clock.clone(),
         large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
@@ -164,7 +170,7 @@ pub(crate) async fn warm_up(app: &AppState) {
         }
     };
     let deduplication = async {
-        if has_recorded_tools(&engine.toolkit) {
+        if has_recorded_tools(&engine.toolkit) || !engine.quotas.is_empty() {
             engine.deduplication.warm_up().await;
         }
     };

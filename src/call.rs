@@ -32,6 +32,7 @@ use crate::{
     idempotency::deduplication::{Claim, Deduplication},
     oauth::Broker,
     observe::{spans::Spans, trail::Trail},
+    quotas::counters::Quotas,
     secrets::SecretCache,
     text::LONGEST_ID,
     tool::{
@@ -58,6 +59,7 @@ pub(crate) struct Engine {
     pub(crate) auth: Auth,
     pub(crate) secrets: Arc<SecretCache>,
     pub(crate) deduplication: Arc<Deduplication>,
+    pub(crate) quotas: Quotas,
     /// Manages the grants by which users allow tools to act for them.
     pub(crate) broker: Option<Arc<Broker>>,
     pub(crate) clock: Clock,

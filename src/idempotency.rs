@@ -33,6 +33,8 @@ pub struct Idempotency {
     store: Option<Arc<dyn Store>>,
     /// The name of the store's type.
     store_name: Option<&'static str>,
+    /// True if all instances of a function use the same store.
+    is_shared: bool,
     expire_after: Duration,
     wait_for: Duration,
     timeout: Duration,
@@ -50,6 +52,7 @@ impl Idempotency {
         Self {
             store: Some(Arc::new(store)),
             store_name: type_name::<S>().rsplit("::").next(),
+            is_shared: true,
             ..Self::none()
         }
     }
@@ -60,6 +63,7 @@ impl Idempotency {
         Self {
             store: None,
             store_name: None,
+            is_shared: false,
             expire_after: Duration::from_hours(1),
             wait_for: Duration::from_secs(5),
             timeout: Duration::from_secs(3),
@@ -77,7 +81,10 @@ impl Idempotency {
     /// if nothing else can be removed, new calls are rejected as if the store were unreachable.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::in_store(Memory::new(LIMITS))
+        Self {
+            is_shared: false,
+            ..Self::in_store(Memory::new(LIMITS))
+        }
     }
 
     /// Sets how long a call is remembered: by default, an hour.
@@ -102,6 +109,11 @@ impl Idempotency {
         self
     }
 
+    /// Returns the store, unless it is the memory of this process, which may forget records.
+    pub(crate) fn shared_store(&self) -> Option<Arc<dyn Store>> {
+        self.store.clone().filter(|_| self.is_shared)
+    }
+
     /// Runs calls without deduplication while the store is unreachable, and logs an error for each.
     /// Without this setting, these calls are rejected, and nothing runs.
     #[must_use]
@@ -115,6 +127,7 @@ impl fmt::Debug for Idempotency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency")
             .field("store", &self.store_name)
+            .field("is_shared", &self.is_shared)
             .field("expire_after", &self.expire_after)
             .field("wait_for", &self.wait_for)
             .field("timeout", &self.timeout)

@@ -110,6 +110,7 @@ mod observe;
 mod payload;
 mod protocol;
 mod public_url;
+pub mod quotas;
 pub mod secrets;
 mod serve;
 mod server;

@@ -10,7 +10,7 @@ use axum::Router;
 use crate::{
     AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, auth::sign_in::SignIn, call::watch::Watch,
     idempotency::Idempotency, oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
-    protocol::Protocol, secrets::Secrets,
+    protocol::Protocol, quotas::Quota, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -43,6 +43,7 @@ pub struct Server {
     pub(crate) auth: Option<Auth>,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) quotas: Vec<Quota>,
     pub(crate) oauth: Option<OAuth>,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) info: ServerInfo,
@@ -73,6 +74,7 @@ impl Server {
             auth: None,
             secrets: None,
             idempotency: None,
+            quotas: Vec::new(),
             oauth: None,
             protocols: Protocol::ALL.to_vec(),
             info: ServerInfo::default(),
@@ -138,6 +140,14 @@ impl Server {
     #[must_use]
     pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
         self.idempotency = Some(idempotency);
+        self
+    }
+
+    /// Adds a limit on the number of calls that run: see [`quotas`](crate::quotas). Without any, the
+    /// environment decides (see [`serve`](crate::serve)).
+    #[must_use]
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.quotas.push(quota);
         self
     }
 

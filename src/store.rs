@@ -3,7 +3,8 @@
 //! The records of calls, challenges and grants must be consistent across all instances of a
 //! function. So every write is conditional: it names the version that it replaces, and of two
 //! concurrent writes only one succeeds. The layers above give records their meaning:
-//! [`idempotency`](crate::idempotency), and `oauth` with the Cargo feature of that name.
+//! [`idempotency`](crate::idempotency), [`quotas`](crate::quotas), and `oauth` with the Cargo
+//! feature of that name.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
@@ -27,8 +28,8 @@ pub(crate) use within::within;
 /// A store of records.
 ///
 /// Each operation is atomic across all processes that share the store. Ids are ASCII: 64
-/// hexadecimal digits for a call; a word, `#` and 32 hexadecimal digits for a challenge, a grant or
-/// a lease.
+/// hexadecimal digits for a call; a word, `#` and 32 hexadecimal digits for a challenge, a grant,
+/// a lease or a count.
 ///
 /// ```
 /// use std::{collections::HashMap, future::ready, sync::Mutex};
@@ -81,6 +82,36 @@ pub trait Store: Send + Sync {
 
     /// Deletes the record if it has this version; otherwise does nothing.
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()>;
+
+    /// Counts one more under an id, unless its number has reached the limit; returns `true` if it
+    /// did. By default, a record holds the number, which costs [`get`](Self::get) and
+    /// [`put`](Self::put), once more for each conflict. A store that can do it in one request should:
+    /// that of every call with a [quota](crate::quotas).
+    fn count<'a>(&'a self, count: Count<'a>) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let mut current = self.get(count.id).await?;
+            loop {
+                let Some(record) = count.next(current.as_ref()) else {
+                    return Ok(false);
+                };
+                let write = Write {
+                    id: count.id,
+                    record: &record,
+                    over: current.map_or(Over::Nothing, |it| Over::Version(it.version)),
+                    now: count.now,
+                };
+                match self.put(write).await? {
+                    PutOutcome::Written => return Ok(true),
+                    // The write was sent twice.
+                    PutOutcome::Conflict(Some(it)) if it.version == record.version => {
+                        return Ok(true);
+                    }
+                    // Somebody else has counted: the limit ends the loop.
+                    PutOutcome::Conflict(it) => current = it,
+                }
+            }
+        })
+    }
 
     /// Does work of the first call in advance, such as opening a connection. An error is logged.
     fn warm_up(&self) -> StoreFuture<'_, ()> {
@@ -138,6 +169,42 @@ pub enum PutOutcome {
     Written,
     /// Nothing was written. Holds the current record, if there is one.
     Conflict(Option<Record>),
+}
+
+/// A number to raise by one, unless it has reached its limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Count<'a> {
+    /// The id of the number, which begins at zero.
+    pub id: &'a str,
+    /// The largest number.
+    pub limit: u64,
+    /// The time at which nobody counts under this id any more, by the clock of this process.
+    pub free_at: SystemTime,
+    /// The time at which the number may be deleted: later, because clocks differ.
+    pub expires_at: SystemTime,
+    /// The time of the count.
+    pub now: SystemTime,
+}
+
+impl Count<'_> {
+    /// The field with the number.
+    pub(crate) const FIELD: &'static str = "count";
+
+    /// Returns the record after this count; `None` if the number has reached the limit.
+    fn next(&self, current: Option<&Record>) -> Option<Record> {
+        let mut fields = current.iter().flat_map(|it| &it.fields);
+        let number = fields.find_map(|(name, field)| match field {
+            Field::Number(number) if name == Self::FIELD => Some(*number),
+            _ => None,
+        });
+        let number = number.unwrap_or(0);
+        (number < self.limit).then(|| Record {
+            version: new_version(),
+            fields: vec![(Self::FIELD.into(), Field::Number(number + 1))],
+            free_at: Some(self.free_at),
+            expires_at: self.expires_at,
+        })
+    }
 }
 
 /// The data that a store keeps under an id.

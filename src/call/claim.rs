@@ -1,17 +1,21 @@
 //! The claim of a call before it runs, so that it runs only once.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Background, Outcome, Rejection, prepare::PreparedCall};
+use super::{Background, Execution, Outcome, Rejection, prepare::PreparedCall};
 use crate::{
     idempotency::{
         CallIdentity,
         deduplication::{Claim, ClaimError, ClaimLimits, ClaimResult},
     },
+    quotas::counters::CountedCall,
     tool::output::Output,
 };
+
+/// The time that the store may take to count a call.
+const LONGEST_COUNT: Duration = Duration::from_secs(3);
 
 impl PreparedCall {
     /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
@@ -22,9 +26,11 @@ impl PreparedCall {
             return self.perform_task(claim).await;
         }
         let reauthorization = self.reauthorization();
-        let outcome = match self.identity() {
-            Some(identity) => self.run_claimed(identity).await?,
-            None => self.run(None).await.0,
+        let outcome = if let Some(identity) = self.identity() {
+            self.run_claimed(identity).await?
+        } else {
+            self.execution.count(self.user_id.as_deref()).await?;
+            self.run(None).await.0
         };
         if let Some(reauthorization) = reauthorization {
             return reauthorization.challenge_instead_of(outcome).await;
@@ -63,8 +69,19 @@ impl PreparedCall {
         let policy = execution.entry.tool.policy;
         let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
         match claimed.await? {
-            ClaimResult::Unclaimed => Ok(self.run(None).await.0),
+            ClaimResult::Unclaimed => {
+                self.execution.count(self.user_id.as_deref()).await?;
+                Ok(self.run(None).await.0)
+            }
             ClaimResult::Claimed(claim) => {
+                if let Err(rejection) = self.execution.count(self.user_id.as_deref()).await {
+                    if !deduplication.withdraw(claim).await {
+                        tracing::warn!(
+                            "a rejected call blocks its call_id until its claim expires"
+                        );
+                    }
+                    return Err(rejection);
+                }
                 if let (Some(ticket), Some(until)) = (ticket, until) {
                     return self.hand_over(claim, ticket, until).await;
                 }
@@ -97,6 +114,25 @@ impl PreparedCall {
             call_id,
             fingerprint,
         ))
+    }
+}
+
+impl Execution {
+    /// Counts the call against the quotas. Replays are not counted: whoever lost the response to a call
+    /// gets it, although the quota is used up by now.
+    async fn count(&self, user: Option<&str>) -> Result<(), Rejection> {
+        let quotas = &self.engine.quotas;
+        if quotas.is_empty() {
+            return Ok(());
+        }
+        let call = CountedCall {
+            caller: &self.caller,
+            user,
+            tool: self.entry.id.qualified(),
+        };
+        let limit = LONGEST_COUNT.min(self.time_left() / 2);
+        let counted = quotas.count(call, self.engine.clock.now(), limit);
+        Ok(counted.await?)
     }
 }
 

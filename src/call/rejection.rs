@@ -12,8 +12,12 @@ use semver::Version;
 use crate::{
     Requirements, StoreError,
     challenge::Challenge,
+    quotas::counters::{ExceededQuota, QuotaError},
     tool::{reason::Reason, schema::ParameterErrors},
 };
+
+/// The time after which a temporarily rejected call may be repeated.
+const SOON: Duration = Duration::from_secs(1);
 
 /// OXP 1.0, Call Tool, Server Errors and Input Validation Errors.
 #[derive(Debug)]
@@ -49,6 +53,10 @@ pub(crate) enum Rejection {
     Unauthorizable(StoreError),
     /// It is unknown whether the call has run before.
     Unprotected(StoreError),
+    /// As many calls have run as may run for now.
+    QuotaExceeded(Box<ExceededQuota>),
+    /// It is unknown how many calls have run.
+    Uncounted(StoreError),
     /// The tool only works in the background, and the client takes no tasks.
     RequiresTask,
     /// The server is not accepting calls.
@@ -95,8 +103,18 @@ impl Rejection {
             Self::CallIdReused => Reason::CallIdReused,
             Self::Unauthorizable(_) => Reason::Unauthorizable,
             Self::Unprotected(_) => Reason::Unprotected,
+            Self::QuotaExceeded(_) => Reason::QuotaExceeded,
+            Self::Uncounted(_) => Reason::Uncounted,
             Self::RequiresTask => Reason::RequiresTask,
             Self::Unavailable => Reason::Unavailable,
+        }
+    }
+
+    /// Returns the time after which the same call may be accepted, if it may.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::QuotaExceeded(quota) => Some(quota.wait),
+            _ => self.is_temporary().then_some(SOON),
         }
     }
 
@@ -104,7 +122,9 @@ impl Rejection {
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Busy | Self::Unavailable => true,
-            Self::Unprotected(error) | Self::Unauthorizable(error) => error.is_temporary(),
+            Self::Unprotected(error) | Self::Unauthorizable(error) | Self::Uncounted(error) => {
+                error.is_temporary()
+            }
             Self::Missing(missing) => {
                 let mut errors = missing.unreadable.iter().map(|(_, error)| error);
                 missing.requirements.is_empty()
@@ -112,6 +132,15 @@ impl Rejection {
                     && errors.all(StoreError::is_temporary)
             }
             _ => false,
+        }
+    }
+}
+
+impl From<QuotaError> for Rejection {
+    fn from(error: QuotaError) -> Self {
+        match error {
+            QuotaError::Exceeded(quota) => Self::QuotaExceeded(quota),
+            QuotaError::Uncounted(error) => Self::Uncounted(error),
         }
     }
 }

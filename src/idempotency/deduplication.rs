@@ -143,8 +143,7 @@ impl Deduplication {
     /// Returns true if all instances of a function remember the same calls.
     #[cfg(feature = "tasks")]
     pub(crate) fn is_shared(&self) -> bool {
-        let name = self.idempotency.store_name;
-        name.is_some_and(|name| name != "Memory")
+        self.idempotency.shared_store().is_some()
     }
 
     /// Returns true if the store can keep a field of this many bytes.

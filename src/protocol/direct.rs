@@ -10,8 +10,12 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use super::{
-    First, admission::AppState, codec::EncodedRequest, http::log_refusal, json::max_values,
-    refusal::Refusal,
+    First,
+    admission::AppState,
+    codec::EncodedRequest,
+    http::log_refusal,
+    json::max_values,
+    refusal::{LONGEST_RETRY, Refusal},
 };
 use crate::{
     Caller, Failure,
@@ -97,8 +101,8 @@ pub(crate) async fn answer(app: &Arc<AppState>, given: EventCall<'_>) -> Answer 
             // It always fits: it has at most a hundred messages, with names of limited length.
             let (body, message) = format.refusal(&refusal);
             let kind = match refusal.retry_after() {
-                Some(_) => "TemporaryRejection",
-                None => "Rejection",
+                Some(wait) if wait <= LONGEST_RETRY => "TemporaryRejection",
+                _ => "Rejection",
             };
             let error = Some(InvocationError { kind, message });
             (body, error)

@@ -14,7 +14,7 @@ use axum::{
     routing::{get, post},
 };
 use http::{
-    HeaderName, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
@@ -33,11 +33,19 @@ use crate::{
     call::{Background, Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
     observe::request_log::RequestLog,
     payload::{encoded_size, fits},
+    quotas::counters::ExceededQuota,
     wire,
 };
 
 /// The mark of a replayed response.
 pub(super) const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
+
+/// The state of a quota, and its definition.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The longest time, in seconds, that clients which retry by themselves should wait.
+const LONGEST_RETRY: u64 = 60;
 
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
@@ -45,6 +53,8 @@ pub(super) const RESPONSE_HEADERS: &[&str] = &[
     "content-type",
     "etag",
     wire::REPLAY,
+    "ratelimit",
+    "ratelimit-policy",
     "retry-after",
     "www-authenticate",
 ];
@@ -316,9 +326,31 @@ pub(super) fn response_to_refused<P: Codec>(
     }
     if let Some(seconds) = refusal.retry_after() {
         headers.insert(RETRY_AFTER, seconds.into());
-        insert(headers, P::DECLARATION.retry_headers);
+        if seconds <= LONGEST_RETRY {
+            insert(headers, P::DECLARATION.retry_headers);
+        }
+        if let Refusal::Rejected(Rejection::QuotaExceeded(quota), _) = refusal {
+            insert_rate_limit(headers, quota, seconds);
+        }
     }
     response
+}
+
+/// Adds what clients can read about a quota: draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4.
+fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u64) {
+    let (subject, limit) = (&quota.subject, quota.limit);
+    let window = quota.window.as_secs();
+    for (name, value) in [
+        (RATE_LIMIT, format!("\"{subject}\";r=0;t={seconds}")),
+        (
+            RATE_LIMIT_POLICY,
+            format!("\"{subject}\";q={limit};w={window}"),
+        ),
+    ] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 fn respond<P: Codec>(it: Reply) -> Response {

@@ -8,6 +8,9 @@ use crate::{
     tool::reason::Reason,
 };
 
+/// The longest time, in seconds, that clients which retry by themselves should wait.
+pub(super) const LONGEST_RETRY: u64 = 60;
+
 /// The reason why a request gets no outcome.
 pub(crate) enum Refusal {
     /// The credentials are missing or invalid.
@@ -65,15 +68,19 @@ impl Refusal {
         }
     }
 
+    /// Returns true if the request has no credentials at all.
+    pub(super) fn lacks_credentials(&self) -> bool {
+        matches!(self, Self::Unauthenticated(why, _) if !why.is_invalid)
+    }
+
     /// Returns the number of seconds after which the same request may be accepted, if it may.
     pub(super) fn retry_after(&self) -> Option<u64> {
-        match self {
-            Self::Undecided(pause) => {
-                let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
-                Some(seconds.max(1))
-            }
-            Self::Rejected(rejection, _) if rejection.is_temporary() => Some(1),
-            _ => None,
-        }
+        let wait = match self {
+            Self::Undecided(pause) => *pause,
+            Self::Rejected(rejection, _) => rejection.retry_after()?,
+            _ => return None,
+        };
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Some(seconds.max(1))
     }
 }

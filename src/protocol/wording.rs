@@ -3,6 +3,8 @@
 //! As in OXP, there is a message for the model and its user, and a detail for the developer.
 //! Protocols with a single text use the detail.
 
+use std::time::Duration;
+
 use semver::Version;
 
 use super::{
@@ -12,7 +14,7 @@ use super::{
 use crate::{
     IdError,
     call::rejection::{InsufficientScope, Rejection, UnmetRequirements},
-    text::clipped,
+    text::{clipped, counted},
 };
 
 pub(super) const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
@@ -119,6 +121,20 @@ impl Wording {
                 Self::new(UNAVAILABLE, error.to_string())
             }
             Rejection::Unauthorizable(error) => Self::new(CANNOT_ASK, error.to_string()),
+            Rejection::QuotaExceeded(quota) => Self::new(
+                "Too many calls",
+                format!(
+                    "The quota of {} is used up. Nothing was run; calls are accepted again in {}.",
+                    quota.in_words,
+                    wait_in_words(quota.wait)
+                ),
+            ),
+            Rejection::Uncounted(error) => Self::new(
+                UNAVAILABLE,
+                format!(
+                    "Nothing was run: the server cannot determine how many calls have run ({error})."
+                ),
+            ),
             Rejection::RequiresTask => Self::new(
                 "This tool takes longer than a call can",
                 "It can only be called by MCP clients that support tasks. Nothing was run.",
@@ -139,6 +155,18 @@ impl Wording {
 /// Returns the requested name of a tool, cut to a readable length.
 pub(super) fn clipped_name(name: &str) -> std::borrow::Cow<'_, str> {
     clipped(name, LONGEST_NAME)
+}
+
+/// Returns a time in the unit that readers count in, rounded up.
+fn wait_in_words(wait: Duration) -> String {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let (number, unit) = match seconds {
+        ..120 => (seconds.max(1), "second"),
+        120..7_200 => (seconds.div_ceil(60), "minute"),
+        7_200..172_800 => (seconds.div_ceil(3_600), "hour"),
+        _ => (seconds.div_ceil(86_400), "day"),
+    };
+    counted(number, unit, &format!("{unit}s"))
 }
 
 fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {

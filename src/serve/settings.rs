@@ -21,7 +21,7 @@ pub(super) use variables::{get, list, yes_or_no};
 use super::Error;
 use crate::{
     Auth, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
-    protocol::origin::is_allowed_origin, secrets::Secrets,
+    protocol::origin::is_allowed_origin, quotas::Quota, secrets::Secrets,
 };
 
 /// Fills in what the program has not set on `server`.
@@ -96,6 +96,7 @@ fn fill_stores(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSettin
     if server.idempotency.is_none() {
         server.idempotency = Some(idempotency_setting()?);
     }
+    quotas_setting(server)?;
     if server.metrics.is_none() {
         server.metrics = metrics_setting()?;
     }
@@ -257,6 +258,40 @@ fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
         None | Some(true) => idempotency,
         Some(false) => idempotency.best_effort(),
     })
+}
+
+fn quotas_setting(server: &mut Server) -> Result<(), InvalidSetting> {
+    if server.quotas.is_empty() {
+        let is_required = yes_or_no("TOOLS_QUOTAS_REQUIRED")?.unwrap_or(true);
+        for text in list("TOOLS_QUOTAS", "")? {
+            let Some(quota) = Quota::parse(&text) else {
+                return Err(InvalidSetting(format!(
+                    "TOOLS_QUOTAS has '{text}', but a quota is a subject, a limit and a window, such as \
+                     caller=60/minute: the subject is all, or one or more of caller, user, and tool or \
+                     tool:NAME, joined by +; the window is minute, hour, day or month"
+                )));
+            };
+            let best_effort = || quota.clone().best_effort();
+            server
+                .quotas
+                .push(if is_required { quota } else { best_effort() });
+        }
+    }
+    let quotas = &server.quotas;
+    let is_double = |(at, it): (usize, &Quota)| quotas[..at].iter().any(|other| other.overlaps(it));
+    check(!quotas.iter().enumerate().any(is_double), || {
+        "two quotas have the same subject and window; one would do (TOOLS_QUOTAS)".into()
+    })?;
+    let entries = server.toolkit().entries();
+    let is_tool = |name: &str| entries.iter().any(|it| it.id.qualified() == name);
+    let mut names = server.quotas.iter().filter_map(Quota::tool);
+    match names.find(|name| !is_tool(name)) {
+        None => Ok(()),
+        Some(name) => Err(InvalidSetting(format!(
+            "a quota limits the calls of '{name}', which is not a tool of this server; names have no \
+             version (TOOLS_QUOTAS)"
+        ))),
+    }
 }
 
 fn explorer_setting(server: &mut Server) -> Result<(), InvalidSetting> {

@@ -3,18 +3,20 @@
 use std::{
     collections::HashMap,
     sync::OnceLock,
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use aws_sdk_dynamodb::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    operation::{delete_item::DeleteItemError, put_item::PutItemError},
+    operation::{
+        delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError,
+    },
     primitives::Blob,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
 
-use super::{Field, Over, PutOutcome, Record, Store, StoreFuture, Write};
+use super::{Count, Field, Over, PutOutcome, Record, Store, StoreFuture, Write, new_version};
 use crate::{StoreError, clock::epoch_millis as millis};
 
 /// A DynamoDB table, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
@@ -35,7 +37,8 @@ use crate::{StoreError, clock::epoch_millis as millis};
 /// Region, credentials and endpoint come from the environment, as for
 /// [`SecretsManager`](crate::secrets); `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
 /// alone. The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
-/// `dynamodb:GetItem` if the table holds challenges and grants, or calls that become tasks.
+/// `dynamodb:GetItem` if the table holds challenges and grants, or calls that become tasks, and
+/// `dynamodb:UpdateItem` if calls have [quotas](crate::quotas).
 #[derive(Debug)]
 pub struct DynamoDb {
     table: String,
@@ -168,6 +171,33 @@ impl Store for DynamoDb {
         })
     }
 
+    fn count<'a>(&'a self, count: Count<'a>) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            if count.limit == 0 {
+                return Ok(false);
+            }
+            let request = self.client_or_init()?.update_item().table_name(&self.table);
+            let response = request
+                .key("id", text(count.id))
+                .update_expression("ADD #count :one SET expires_at = :expires, version = :version")
+                .condition_expression("attribute_not_exists(#count) OR #count < :limit")
+                .expression_attribute_names("#count", Count::FIELD)
+                .expression_attribute_values(":one", number(1))
+                .expression_attribute_values(":limit", number(count.limit))
+                .expression_attribute_values(":version", number(new_version()))
+                .expression_attribute_values(":expires", seconds(count.expires_at))
+                .send()
+                .await;
+            match response {
+                Ok(_) => Ok(true),
+                Err(error) => match error.as_service_error() {
+                    Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                    _ => Err(self.error_of(&error, "UpdateItem")),
+                },
+            }
+        })
+    }
+
     /// Opens the connection, and checks that the table exists.
     fn warm_up(&self) -> StoreFuture<'_, ()> {
         self.delete("no record", 0)
@@ -182,11 +212,7 @@ fn item_of(id: &str, record: &Record) -> Item {
     let mut item = Item::from([
         ("id".to_owned(), text(id)),
         ("version".to_owned(), number(record.version)),
-        // Time to live is in seconds; rounded up, so that nothing is deleted too early.
-        (
-            "expires_at".to_owned(),
-            number(millis(record.expires_at).div_ceil(1000)),
-        ),
+        ("expires_at".to_owned(), seconds(record.expires_at)),
     ]);
     if let Some(free_at) = record.free_at {
         item.insert("free_at".to_owned(), number(millis(free_at)));
@@ -229,6 +255,11 @@ fn record_of(item: &Item) -> Option<Record> {
         free_at: free_at.and_then(|it| UNIX_EPOCH.checked_add(it)),
         expires_at: UNIX_EPOCH.checked_add(expires_at)?,
     })
+}
+
+/// Returns a time to live, which is in seconds; rounded up, so that nothing is deleted too early.
+fn seconds(time: SystemTime) -> AttributeValue {
+    number(millis(time).div_ceil(1000))
 }
 
 fn text(value: &str) -> AttributeValue {

@@ -14,6 +14,7 @@ use lambda_tools::{
     Toolkit,
     axum::{extract::Request, middleware::map_request},
     http::HeaderName,
+    quotas::Quota,
     secrets::Secrets,
     testing::LambdaFunction,
 };
@@ -107,6 +108,23 @@ async fn an_error_fails_the_invocation_where_the_owner_says_so() {
     let message = "The tool server is temporarily unavailable: The server is not ready to accept \
                    calls.";
     assert_error(&unhealthy, &call("success"), "TemporaryRejection", message).await;
+    for (quota, kind, message) in [
+        (
+            Quota::per_minute(0),
+            "TemporaryRejection",
+            "Too many calls: The quota of 0 calls per minute is used up. Nothing was run; calls are \
+             accepted again in 60 seconds.",
+        ),
+        (
+            Quota::per_hour(0),
+            "Rejection",
+            "Too many calls: The quota of 0 calls per hour is used up. Nothing was run; calls are \
+             accepted again in 60 minutes.",
+        ),
+    ] {
+        let limited = errors(server().quota(quota));
+        assert_error(&limited, &call("success"), kind, message).await;
+    }
 }
 
 async fn assert_error(function: &LambdaFunction, event: &str, kind: &str, message: &str) {

@@ -43,6 +43,7 @@ mod oauth;
 #[cfg(feature = "oidc")]
 mod oidc;
 mod profile;
+mod quotas;
 mod responses;
 mod retries;
 #[cfg(feature = "secrets-manager")]

@@ -26,9 +26,6 @@ use crate::{
     text::whole_milliseconds,
 };
 
-/// The time after which a temporarily rejected call may be repeated, as in `Retry-After`.
-const RETRY_WAIT: Duration = Duration::from_secs(1);
-
 /// The text for a gateway that passes on no valid token: its client cannot send one by itself.
 const NO_TOKEN: &str =
     "The user is not signed in: the gateway has passed on no valid token of the user.";
@@ -69,9 +66,12 @@ fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Reje
     }
     let mut meta = Meta::of(format, server_info);
     let mut text = text_of_rejection(format, rejection);
-    if rejection.is_temporary() {
-        text = format!("{text} Try again in {}.", in_words(RETRY_WAIT));
-        meta.retry_after = Some(whole_milliseconds(RETRY_WAIT));
+    if let Some(wait) = rejection.retry_after() {
+        // The text of a quota says it.
+        if rejection.is_temporary() {
+            text = format!("{text} Try again in {}.", in_words(wait));
+        }
+        meta.retry_after = Some(whole_milliseconds(wait));
     }
     if let Rejection::InvalidInput(errors) = rejection {
         meta.parameter_errors = Some(errors);
@@ -101,7 +101,7 @@ fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
              user or version. Nothing was run; a new call needs a new id."
                 .to_owned()
         }
-        Rejection::Unprotected(_) | Rejection::Unauthorizable(_) => {
+        Rejection::Unprotected(_) | Rejection::Uncounted(_) | Rejection::Unauthorizable(_) => {
             format!("{}.", Wording::rejected(rejection, None).message)
         }
         other => {

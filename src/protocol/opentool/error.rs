@@ -47,7 +47,9 @@ fn code_of(rejection: &Rejection) -> i32 {
         Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => INVALID_PARAMS,
         Rejection::InsufficientScope(_) | Rejection::Missing(_) => MISSING_REQUIREMENTS,
         Rejection::CallIdReused => ID_REUSED,
-        Rejection::Unprotected(_) => UNAVAILABLE,
+        Rejection::Unprotected(_) | Rejection::Uncounted(_) | Rejection::QuotaExceeded(_) => {
+            UNAVAILABLE
+        }
         _ => INTERNAL_ERROR,
     }
 }
@@ -73,7 +75,7 @@ fn message_of_rejection(rejection: &Rejection) -> Option<String> {
     Some(match rejection {
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
         Rejection::InvalidInput(errors) => invalid_params(errors),
-        Rejection::Unprotected(_) => wording::UNAVAILABLE.to_owned(),
+        Rejection::Unprotected(_) | Rejection::Uncounted(_) => wording::UNAVAILABLE.to_owned(),
         _ if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
         Rejection::Missing(missing) => missing_requirements(missing),
         Rejection::Misdefined { .. } => MISDEFINED.to_owned(),

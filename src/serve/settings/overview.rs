@@ -1,5 +1,7 @@
 //! The settings in the log, when the server starts.
 
+use std::env;
+
 use tracing::Level;
 
 use super::{get, unknown, variables::names};
@@ -9,6 +11,14 @@ use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, observe::metrics::Metrics}
 pub(in crate::serve) fn log(server: &Server) {
     for sentence in unknown::sentences(server) {
         tracing::warn!("{sentence}");
+    }
+    let idempotency = server.idempotency.as_ref();
+    let is_shared = idempotency.is_some_and(|it| it.shared_store().is_some());
+    if !server.quotas.is_empty() && !is_shared && env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
+        tracing::warn!(
+            "each instance of this function counts by itself, from zero: quotas need a table \
+             (TOOLS_IDEMPOTENCY=dynamodb)"
+        );
     }
     if tracing::enabled!(Level::DEBUG) {
         show(server);

@@ -11,7 +11,7 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 47] = [
+const NAMES: [&str; 49] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -45,6 +45,8 @@ const NAMES: [&str; 47] = [
     "TOOLS_OIDC_SCOPES",
     "TOOLS_OIDC_USER_CLAIM",
     "TOOLS_PUBLIC_URL",
+    "TOOLS_QUOTAS",
+    "TOOLS_QUOTAS_REQUIRED",
     "TOOLS_SECRETS",
     "TOOLS_SECRETS_CACHE_SECONDS",
     "TOOLS_SECRETS_FILE",

@@ -161,6 +161,7 @@ fn kind_of(request: &dynamodb::Request) -> Request {
     match request.operation {
         Operation::DeleteItem => Request::Release,
         Operation::GetItem => Request::Read,
+        Operation::UpdateItem => unreachable!("the server has no quotas"),
         // What runs has a time until which it runs.
         Operation::PutItem if number("until").is_some() => Request::Claim,
         // The end of a task is kept for its client, although the call may be repeated.

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use lambda_tools::{
     Context, Failure, Oidc, Server, Tool, Toolkit,
     idempotency::{DynamoDb, Idempotency},
+    quotas::Quota,
     secrets::{Secrets, SecretsManager},
     testing::LambdaFunction,
 };
@@ -67,6 +68,7 @@ async fn succeed(function: &LambdaFunction, body: Value) {
 
 pub(super) async fn measure(network: &Network, measured: &mut Measured) {
     remembered(network, measured).await;
+    counted(network, measured).await;
     with_secrets(network, measured).await;
     with_access_tokens(network, measured).await;
 }
@@ -105,6 +107,24 @@ async fn remembered(network: &Network, measured: &mut Measured) {
     };
     tokio::join!(succeed(&function, body.clone()), repetition);
     network.recorder.take();
+}
+
+async fn counted(network: &Network, measured: &mut Measured) {
+    let permits = Arc::new(Semaphore::new(0));
+    let store = DynamoDb::new(TABLE).client(aws::dynamodb(&network.proxy));
+    let calls = Idempotency::in_store(store);
+    let function = served(&permits, |server| {
+        server.idempotency(calls).quota(Quota::per_day(1))
+    });
+    let body = json!({"tool_id": "Act.Again", "input": {}});
+    let mut measure = async |case: &str| {
+        let call = event("POST", "/tools/call", &body.to_string());
+        function.respond(&call).await.unwrap();
+        measured.add(case, &network.recorder.take());
+    };
+    measure("a call, for each quota").await;
+    measure("the first call that the quota rejects").await;
+    measure("a later one, in the same window and instance").await;
 }
 
 async fn with_secrets(network: &Network, measured: &mut Measured) {

@@ -2,7 +2,7 @@
 //!
 //! Published emulators serve other tests: moto checks a condition and writes in two steps, so that
 //! two concurrent requests may both succeed; dynalite does not return the item of a failed
-//! condition. This server has the three operations that the library uses. Each checks its condition
+//! condition. This server has the four operations that the library uses. Each checks its condition
 //! and writes under one lock, and what the server does not know is an error. An [`Interceptor`] can
 //! lose, repeat, delay and fail requests. A test compares the results with moto's.
 
@@ -11,6 +11,7 @@ mod error;
 mod interceptor;
 mod item;
 mod table;
+mod update;
 
 use std::{
     net::SocketAddr,
@@ -196,6 +197,7 @@ impl State {
         let operation = match target {
             "DynamoDB_20120810.GetItem" => Operation::GetItem,
             "DynamoDB_20120810.PutItem" => Operation::PutItem,
+            "DynamoDB_20120810.UpdateItem" => Operation::UpdateItem,
             "DynamoDB_20120810.DeleteItem" => Operation::DeleteItem,
             _ => return Err(ApiError::unsupported(format!("the operation '{target}'"))),
         };

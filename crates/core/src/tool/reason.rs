@@ -47,6 +47,8 @@ reasons! {
     Unauthorizable = "unauthorizable",
     Unprotected = "unprotected",
     RequiresTask = "requires_task",
+    QuotaExceeded = "quota_exceeded",
+    Uncounted = "uncounted",
     Unavailable = "unavailable",
 
     // Failures: the first is the tool's own, the others come from the library.

@@ -20,6 +20,7 @@ mod models;
 mod observed;
 mod openapi;
 mod process;
+mod quotas;
 mod secrets;
 mod servers;
 mod settings;

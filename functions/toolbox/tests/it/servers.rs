@@ -14,6 +14,7 @@ use lambda_tools::{
     Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     oauth::Provider,
+    quotas::Quota,
     secrets::{ReadFuture, ReadResult, SecretStore, Secrets},
 };
 use schemars::JsonSchema;
@@ -41,6 +42,7 @@ struct Description {
     #[serde(default)]
     only_from_store: bool,
     idempotency: Option<IdempotencyKind>,
+    quota: Option<QuotaDescription>,
     oauth: Option<Vec<ProviderKind>>,
     healthy: Option<bool>,
     events: Option<Vec<String>>,
@@ -72,6 +74,13 @@ struct AuthDescription {
     subject_is_user: bool,
     #[serde(default)]
     gateway: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaDescription {
+    tool: String,
+    per_minute: u64,
 }
 
 /// The results of reading a secret: always the same, or the first and all later ones.
@@ -134,6 +143,9 @@ impl Description {
         }
         if let Some(kind) = self.idempotency {
             server = server.idempotency(kind.idempotency());
+        }
+        if let Some(quota) = self.quota {
+            server = server.quota(Quota::per_minute(quota.per_minute).of_tool(quota.tool));
         }
         if let Some(is_healthy) = self.healthy {
             server = server.healthy_when(move || is_healthy);

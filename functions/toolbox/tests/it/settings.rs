@@ -58,6 +58,25 @@ fn an_invalid_setting_fails_at_start_up() {
             "a number of seconds",
         ),
         (&[("TOOLS_IDEMPOTENCY_REQUIRED", "maybe")], "yes or no"),
+        (
+            &[("TOOLS_QUOTAS", "all=9/day,caller=9/week")],
+            "TOOLS_QUOTAS has 'caller=9/week', but a quota is",
+        ),
+        (
+            &[("TOOLS_QUOTAS", "tool:SMS.Sent=9/day")],
+            "'SMS.Sent', which is not a tool of this server",
+        ),
+        (
+            &[("TOOLS_QUOTAS", "user+caller=9/day, caller+user=5/day")],
+            "the same subject and window",
+        ),
+        (
+            &[
+                ("TOOLS_QUOTAS", "all=9/day"),
+                ("TOOLS_QUOTAS_REQUIRED", "1"),
+            ],
+            "yes or no",
+        ),
         (&[("TOOLS_AUTH", "api-keys")], "'api-keys' is unknown"),
         (&[("TOOLS_AUTH", "none,jwt")], "none cannot be combined"),
         (&[("TOOLS_AUTH", ",")], "'' is unknown"),

@@ -12,6 +12,7 @@ use super::error::ApiError;
 pub enum Operation {
     GetItem,
     PutItem,
+    UpdateItem,
     DeleteItem,
 }
 

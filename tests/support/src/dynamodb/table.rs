@@ -1,4 +1,4 @@
-//! A table, and the three operations on its items.
+//! A table, and the four operations on its items.
 
 use std::{
     collections::BTreeMap,
@@ -13,6 +13,7 @@ use super::{
     condition::Condition,
     error::ApiError,
     item::{Attribute, Item, attributes, check_size, to_json},
+    update::{Update, with_names},
 };
 
 /// The longest partition key, in bytes.
@@ -43,17 +44,32 @@ impl Table {
                 let item = attributes(&body["Item"])?;
                 let id = id_of(&item, false)?;
                 check_size(&item)?;
-                self.write(body, id, Some(item))
+                self.write(body, id, |_, _| Ok(Some(item)))
             }
             Operation::DeleteItem => {
                 let id = id_of(&attributes(&body["Key"])?, true)?;
-                self.write(body, id, None)
+                self.write(body, id, |_, _| Ok(None))
+            }
+            Operation::UpdateItem => {
+                let id = id_of(&attributes(&body["Key"])?, true)?;
+                let update = Update::parse(body)?;
+                self.write(body, id.clone(), |current, values| {
+                    let item = update.apply(id, current, values)?;
+                    check_size(&item)?;
+                    Ok(Some(item))
+                })
             }
         }
     }
 
-    /// Writes or deletes an item if the request's condition is met.
-    fn write(&self, body: &Value, id: String, item: Option<Item>) -> Result<Value, ApiError> {
+    /// Writes or deletes an item if the request's condition is met. `next` makes the new item of the
+    /// current one and the request's values.
+    fn write(
+        &self,
+        body: &Value,
+        id: String,
+        next: impl FnOnce(Option<&Item>, &Item) -> Result<Option<Item>, ApiError>,
+    ) -> Result<Value, ApiError> {
         let values = match &body["ExpressionAttributeValues"] {
             Value::Null => Item::new(),
             values => attributes(values)?,
@@ -62,7 +78,7 @@ impl Table {
             // Every write of the library has a condition; without one, it could replace anything.
             return Err(ApiError::unsupported("a write without a condition"));
         };
-        let condition = Condition::parse(expression)?;
+        let condition = Condition::parse(&with_names(expression, body)?)?;
         let mut items = self.items();
         let current = items.get(&id);
         if !condition.is_met(current, &values) {
@@ -70,7 +86,7 @@ impl Table {
             let current = current.filter(|_| is_returned).cloned();
             return Err(ApiError::condition_failed(current));
         }
-        match item {
+        match next(current, &values)? {
             Some(item) => items.insert(id, item),
             None => items.remove(&id),
         };
@@ -118,6 +134,14 @@ fn check_parameters(operation: Operation, body: &Value) -> Result<(), ApiError> 
             "ConditionExpression",
             "ExpressionAttributeValues",
             "ReturnValuesOnConditionCheckFailure",
+        ],
+        Operation::UpdateItem => &[
+            "TableName",
+            "Key",
+            "ConditionExpression",
+            "ExpressionAttributeNames",
+            "ExpressionAttributeValues",
+            "UpdateExpression",
         ],
         Operation::DeleteItem => &[
             "TableName",

@@ -245,3 +245,29 @@ async fn a_task_whose_process_is_killed_fails_and_does_not_run_twice_if_it_must_
     }
     join_all(all).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what sam build makes; run tests/all"]
+async fn a_call_in_the_background_is_counted_once_and_one_beyond_a_quota_is_not_handed_over() {
+    let tools = Tools::with(&[("TOOLS_QUOTAS", "tool:Long.Once=1/month")]).await;
+    let call = async |call_id: &str| {
+        let input = json!({"text": "counted", "after_ms": 100});
+        tools.call("", "Long_Once", input, call_id).await
+    };
+    for _ in 0..2 {
+        let result = call("first").await;
+        assert_eq!(result["isError"], false, "{result}");
+    }
+    for _ in 0..2 {
+        let result = call("second").await;
+        assert!(text_of(&result).starts_with("Too many calls. "), "{result}");
+    }
+    assert_eq!(
+        (tools.effects_of("first"), tools.effects_of("second")),
+        (1, 0)
+    );
+    assert_eq!(tools.function.invocations().len(), 1);
+    let items = tools.table.items();
+    let counts = items.iter().filter_map(|item| item.get("count"));
+    assert_eq!(counts.collect::<Vec<_>>(), [&json!({"N": "1"})]);
+}

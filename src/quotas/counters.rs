@@ -1,0 +1,234 @@
+//! Counting calls against quotas.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::Instant;
+
+use super::{CountedTools, Quota};
+use crate::{
+    Caller, StoreError, hash,
+    store::{
+        Count, Store,
+        memory::{Memory, MemoryLimits},
+        within,
+    },
+};
+
+/// The limits of counts in the memory of one process.
+const LIMITS: MemoryLimits = MemoryLimits {
+    what: "callers, users or tools to count calls of",
+    records: 50_000,
+    bytes: 1,
+    may_forget: |_, _| false,
+    forgotten: "",
+};
+
+/// The time for which a count is kept after its window, by which the clocks of two processes may
+/// differ: a count that a process still uses must not be deleted.
+const MARGIN: Duration = Duration::from_hours(24);
+
+/// The number of full windows that are remembered.
+const MOST_FULL: usize = 10_000;
+
+/// The quotas of a server, and the store that counts.
+pub(crate) struct Quotas {
+    quotas: Vec<Quota>,
+    store: Arc<dyn Store>,
+    /// The ends of full windows by the ids of their counts: a count never falls, so that no request
+    /// is needed for the other calls in such a window.
+    full: Mutex<HashMap<String, SystemTime>>,
+}
+
+/// The facts of a call that quotas distinguish.
+pub(crate) struct CountedCall<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) user: Option<&'a str>,
+    /// The name of the tool, without its version.
+    pub(crate) tool: &'a str,
+}
+
+/// The reason why a call may not run.
+#[derive(Debug)]
+pub(crate) enum QuotaError {
+    Exceeded(Box<ExceededQuota>),
+    /// It is unknown how many calls have run.
+    Uncounted(StoreError),
+}
+
+/// A quota that is used up.
+#[derive(Debug)]
+pub(crate) struct ExceededQuota {
+    pub(crate) in_words: String,
+    pub(crate) subject: String,
+    pub(crate) limit: u64,
+    pub(crate) window: Duration,
+    /// The time until the next window.
+    pub(crate) wait: Duration,
+}
+
+impl Quotas {
+    /// Creates the counters. Without a store that all instances share, the memory of this process
+    /// counts.
+    pub(crate) fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
+        // The narrow and short ones first: a rejected call should not have used up the others.
+        quotas.sort_by_key(|it| {
+            let is_broad = it.tools == CountedTools::All;
+            (!it.by_user, !it.by_caller, is_broad, it.window)
+        });
+        Self {
+            quotas,
+            store: shared.unwrap_or_else(|| Arc::new(Memory::new(LIMITS))),
+            full: Mutex::default(),
+        }
+    }
+
+    /// Returns true if no call is counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.quotas.is_empty()
+    }
+
+    /// Counts a call against every quota that applies to it, unless one is used up. `limit` is the
+    /// time that the store may take.
+    pub(crate) async fn count(
+        &self,
+        call: CountedCall<'_>,
+        now: SystemTime,
+        limit: Duration,
+    ) -> Result<(), QuotaError> {
+        let applies = |it: &&Quota| it.tool().is_none_or(|name| name == call.tool);
+        let quotas = self.quotas.iter().filter(applies);
+        let quotas: Vec<_> = quotas.map(|it| (it, it.count_id(&call, now))).collect();
+        // Nothing is counted in vain if one is known to be used up.
+        let full = quotas
+            .iter()
+            .filter(|(it, id)| it.limit == 0 || self.is_full(id));
+        let full = full.map(|(it, _)| it.exceeded(now));
+        if let Some(quota) = full.max_by_key(|it| it.wait) {
+            return Err(QuotaError::Exceeded(Box::new(quota)));
+        }
+        let end = Instant::now() + limit;
+        let mut is_down = false;
+        for (quota, id) in quotas {
+            if is_down && quota.runs_uncounted {
+                continue;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            match self.raise(quota, id, now, left).await {
+                Ok(true) => {}
+                Ok(false) => return Err(QuotaError::Exceeded(Box::new(quota.exceeded(now)))),
+                // A full memory is reachable.
+                Err(error) if quota.runs_uncounted && error.is_temporary() && !error.is_full() => {
+                    let quota = quota.in_words();
+                    tracing::error!(%error, quota, "a call runs uncounted");
+                    is_down = true;
+                }
+                Err(error) => return Err(QuotaError::Uncounted(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises the number of a quota. Returns false if it has reached its limit.
+    async fn raise(
+        &self,
+        quota: &Quota,
+        id: String,
+        now: SystemTime,
+        limit: Duration,
+    ) -> Result<bool, StoreError> {
+        let (_, free_at) = quota.window.around(now);
+        let count = Count {
+            id: &id,
+            limit: quota.limit,
+            free_at,
+            expires_at: free_at + MARGIN,
+            now,
+        };
+        let is_counted = within(limit, self.store.count(count)).await.flatten()?;
+        if !is_counted {
+            self.remember_full(id, free_at, now);
+        }
+        Ok(is_counted)
+    }
+
+    fn is_full(&self, id: &str) -> bool {
+        let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        full.contains_key(id)
+    }
+
+    fn remember_full(&self, id: String, end: SystemTime, now: SystemTime) {
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        if full.len() >= MOST_FULL {
+            full.retain(|_, end| *end > now);
+        }
+        if full.len() < MOST_FULL {
+            full.insert(id, end);
+        }
+    }
+}
+
+impl Quota {
+    /// Returns the id of the count of a call: of what the quota counts by itself, in a window.
+    fn count_id(&self, call: &CountedCall<'_>, now: SystemTime) -> String {
+        let (subject, window) = (self.subject(), self.window.id(now));
+        let user = call.user.filter(|_| self.by_user);
+        let tool = (self.tools != CountedTools::All).then_some(call.tool);
+        let caller = (self.by_caller || self.by_user).then(|| call.caller.identity());
+        let texts = [Some(&*subject), Some(&*window), user, tool].into_iter();
+        let texts = texts.chain(caller.into_iter().flatten());
+        // An empty text is not the absence of one.
+        let texts = texts.map(|it| it.map(|text| format!("={text}")).unwrap_or_default());
+        format!("quota#{}", hash::of_texts(texts))
+    }
+
+    fn exceeded(&self, now: SystemTime) -> ExceededQuota {
+        let (start, end) = self.window.around(now);
+        ExceededQuota {
+            in_words: self.in_words(),
+            subject: self.subject(),
+            limit: self.limit,
+            window: end.duration_since(start).unwrap_or_default(),
+            wait: end.duration_since(now).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_memory_forgets_the_numbers_of_past_windows() {
+        let quotas = Quotas::new(vec![Quota::per_minute(1).by_user()], None);
+        let count = async |minute: u32, user: u32| {
+            let call = CountedCall {
+                caller: &Caller::Anyone,
+                user: Some(&user.to_string()),
+                tool: "A.Act",
+            };
+            let now = SystemTime::UNIX_EPOCH + Duration::from_mins(1) * minute;
+            quotas.count(call, now, Duration::from_secs(1)).await
+        };
+        // More than there is room for, but not at once.
+        for minute in 0..30 {
+            for user in 0..2_000 {
+                count(minute, user).await.unwrap();
+            }
+        }
+        assert!(matches!(count(29, 0).await, Err(QuotaError::Exceeded(_))));
+        let mut results = Vec::new();
+        for user in 0..=50_000 {
+            results.push(count(40, user).await);
+        }
+        let full = results.pop().unwrap();
+        assert!(results.iter().all(Result::is_ok));
+        assert!(
+            matches!(&full, Err(QuotaError::Uncounted(error)) if error.is_full()),
+            "{full:?}"
+        );
+    }
+}

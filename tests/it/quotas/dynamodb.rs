@@ -1,0 +1,71 @@
+//! Quotas in a table of DynamoDB.
+
+use lambda_tools::{
+    idempotency::{DynamoDb, Idempotency},
+    quotas::Quota,
+};
+use test_support::{aws::Emulator, dynamodb};
+
+use super::{Fixture, LIMIT, Sent, concurrent_effects};
+use crate::aws;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_callers_of_two_instances_get_exactly_the_limit() {
+    let table = dynamodb::DynamoDb::start("calls").await;
+    let idempotency =
+        || Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb_at(&table.url())));
+    assert_eq!(concurrent_effects(idempotency).await, LIMIT);
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_counted_call_costs_one_write_more() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table("calls").await;
+    let idempotency =
+        || Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&proxy)));
+    let fixture = Fixture::new(&[Quota::per_hour(2)], idempotency());
+    let with_id = |id| Sent {
+        call_id: Some(id),
+        ..Sent::default()
+    };
+    assert!(fixture.runs(Sent::default()).await);
+    assert_eq!(proxy.take_actions(), ["UpdateItem"]);
+    assert!(fixture.runs(with_id("one")).await);
+    assert_eq!(proxy.take_actions(), ["PutItem", "UpdateItem", "PutItem"]);
+    assert!(!fixture.runs(with_id("two")).await);
+    assert_eq!(
+        proxy.take_actions(),
+        ["PutItem", "UpdateItem", "DeleteItem"]
+    );
+    assert!(!fixture.runs(Sent::default()).await);
+    assert!(proxy.take_actions().is_empty());
+    let items = proxy.items("calls").await;
+    let item = items
+        .iter()
+        .find(|it| it["count"] != serde_json::Value::Null)
+        .unwrap();
+    assert_eq!(item["count"]["N"], "2");
+    assert!(item["id"]["S"].as_str().unwrap().starts_with("quota#"));
+    // Noon of the clock, an hour and a day.
+    assert_eq!(item["expires_at"]["N"], "1696597200");
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_missing_permission_is_named() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    proxy.create_table("calls").await;
+    let idempotency = Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&proxy)));
+    let fixture = Fixture::new(&[Quota::per_hour(2)], idempotency);
+    proxy.fail_with(400, "AccessDeniedException", "");
+    let reply = fixture.call(Sent::default()).await;
+    let detail = reply.body["developer_message"].as_str().unwrap();
+    assert!(
+        detail.contains("allow dynamodb:UpdateItem on the table 'calls'"),
+        "{detail}"
+    );
+    assert_eq!(fixture.effects(), 0);
+}
