@@ -34,9 +34,9 @@ use axum::Router;
 ///
 /// # Errors
 /// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on
-/// Lambda), if a setting is invalid or, on Lambda, missing, if the
-/// [version](crate::ServerInfo::new) is invalid, if the server cannot listen on its address, or if
-/// the runtime API fails.
+/// Lambda), if a setting is invalid or missing (on Lambda, and at an address that other machines can
+/// reach), if the [version](crate::ServerInfo::new) is invalid, if the server cannot listen on its
+/// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
     if export::print_list(server.toolkit())? {

@@ -15,11 +15,20 @@ use text::TextFormatter;
 
 use super::{otlp::Telemetry, spans};
 
-/// Writes short lines for a developer.
-pub(crate) fn to_terminal(telemetry: &Telemetry) {
-    let lines = fmt::layer().without_time().with_target(false);
-    let lines = lines.fmt_fields(TextFormatter).boxed();
+/// Writes short lines for a developer, or lines in JSON.
+pub(crate) fn to_terminal(telemetry: &Telemetry, in_json: bool) {
+    let lines = if in_json {
+        json_lines()
+    } else {
+        let lines = fmt::layer().without_time().with_target(false);
+        lines.fmt_fields(TextFormatter).boxed()
+    };
     install(lines, filter(env::var("RUST_LOG").ok()), telemetry);
+}
+
+fn json_lines() -> Box<dyn Layer<Registry> + Send + Sync> {
+    let lines = fmt::layer().fmt_fields(JsonFormatter);
+    lines.event_format(JsonFormatter).boxed()
 }
 
 fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telemetry: &Telemetry) {
@@ -47,15 +56,11 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
     });
     let filter = filter(level.ok());
     let format = env::var("AWS_LAMBDA_LOG_FORMAT").unwrap_or_default();
-    let lines = fmt::layer().with_target(false);
     let lines = if format.eq_ignore_ascii_case("text") {
-        let lines = lines.without_time().with_ansi(false);
-        lines.fmt_fields(TextFormatter).boxed()
+        let lines = fmt::layer().with_target(false).without_time();
+        lines.with_ansi(false).fmt_fields(TextFormatter).boxed()
     } else {
-        lines
-            .fmt_fields(JsonFormatter)
-            .event_format(JsonFormatter)
-            .boxed()
+        json_lines()
     };
     install(lines, filter, telemetry);
 }

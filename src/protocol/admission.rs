@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, extract::Request};
+use axum::{
+    body::{Body, HttpBody},
+    extract::Request,
+};
 use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -23,6 +26,9 @@ use crate::{
     public_url::PublicUrl,
     tool::reason::Reason,
 };
+
+/// The maximum size, in bytes, of a body that is read although there are no credentials.
+const LARGEST_HEALTH_CHECK: u64 = 1024;
 
 /// The state that every request needs.
 pub(crate) struct AppState {
@@ -111,17 +117,28 @@ impl AppState {
         }
     }
 
-    /// Authenticates a request, then reads its body.
+    /// Authenticates a request, then reads its body. A health check needs no credentials.
     pub(super) async fn admit(
         &self,
         request: Request,
         arrival: &Arrival,
+        is_health_check: fn(&[u8]) -> bool,
     ) -> Result<AuthenticatedRequest, Refusal> {
-        let caller = self.caller_of(request.headers(), arrival).await?;
         let (parts, body) = request.into_parts();
+        let size = body.size_hint().upper();
+        let is_small = size.is_some_and(|it| it <= LARGEST_HEALTH_CHECK);
+        let caller = match self.caller_of(&parts.headers, arrival).await {
+            Err(refusal) if !is_small || !refusal.lacks_credentials() => return Err(refusal),
+            caller => caller,
+        };
+        let body = read_body(body, self.max_request_size).await?;
+        let caller = match caller {
+            Err(_) if is_health_check(&body) => Caller::Anyone,
+            caller => caller?,
+        };
         Ok(AuthenticatedRequest {
             parts,
-            body: read_body(body, self.max_request_size).await?,
+            body,
             caller,
         })
     }

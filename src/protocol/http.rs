@@ -24,7 +24,7 @@ use super::{
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply},
     json::max_values,
     json_response::insert,
-    refusal::Refusal,
+    refusal::{LONGEST_RETRY, Refusal},
     sign_in::www_authenticate,
     wording::Wording,
 };
@@ -43,9 +43,6 @@ pub(super) const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
 /// The state of a quota, and its definition.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-
-/// The longest time, in seconds, that clients which retry by themselves should wait.
-const LONGEST_RETRY: u64 = 60;
 
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
@@ -121,7 +118,7 @@ impl<P: Codec> Exchange<P> {
         );
         let admitted = match app.check_origin(headers, &arrival) {
             _ if purpose == Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
-            Ok(()) => app.admit(request, &arrival).await,
+            Ok(()) => app.admit(request, &arrival, P::is_health_check).await,
             Err(refusal) => Err(refusal),
         };
         let mut exchange = Self {

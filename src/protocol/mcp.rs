@@ -51,6 +51,8 @@ use response::Meta;
 use revision::Revision;
 use transport::TASKS;
 
+const CALL: Purpose = Purpose::Call("POST /mcp");
+
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
     info: ServerInfo,
@@ -64,7 +66,11 @@ impl Codec for McpCodec {
         title: Some("MCP"),
         routes: &[
             // GET and DELETE are for streams and sessions, which this server does not have.
-            Route::post("/mcp", Purpose::Call("POST /mcp")).others(Purpose::Unsupported),
+            Route::post("/mcp", CALL).others(Purpose::Unsupported),
+            // Where AgentCore Runtime sends its health checks, as users have reported.
+            Route::post("/mcp/", CALL)
+                .others(Purpose::Unsupported)
+                .alias(),
         ],
         resource_path: "/mcp",
         list_headers: &[],
@@ -102,6 +108,10 @@ impl Codec for McpCodec {
                 }),
             },
         }
+    }
+
+    fn is_health_check(body: &[u8]) -> bool {
+        request::is_ping(body)
     }
 
     fn dialect(format: &McpFormat) -> &'static str {

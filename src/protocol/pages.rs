@@ -17,7 +17,6 @@ use super::{
     admission::AppState,
     codec::Codec,
     http::{log_refusal, response_to_refused},
-    refusal::Refusal,
 };
 use crate::{Caller, ServerInfo, arrival::Arrival, observe::request_log::RequestLog};
 
@@ -54,7 +53,7 @@ pub(super) async fn check_credentials(
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let headers = request.headers();
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, operation, None);
-    let refusal = match app.admit(request, &arrival).await {
+    let refusal = match app.admit(request, &arrival, |_| false).await {
         Ok(admitted) => {
             log.discard();
             return Ok(admitted.caller);
@@ -63,8 +62,7 @@ pub(super) async fn check_credentials(
     };
     let base = arrival.invocation.base_url.as_deref();
     let refusal = app.with_sign_in::<First>(refusal, base);
-    let is_absent = matches!(&refusal, Refusal::Unauthenticated(why, _) if !why.is_invalid);
-    if is_absent && !logs_absence {
+    if refusal.lacks_credentials() && !logs_absence {
         log.discard();
     } else {
         log_refusal(&refusal, &mut log);

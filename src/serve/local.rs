@@ -36,22 +36,30 @@ use connections::{CLIENT_LIMIT, MOST_CONNECTIONS};
 use greeting::greeting;
 use guard::AllowedHosts;
 
-/// The time that running calls have to finish after a stop signal.
+/// The time that running calls have to finish after a stop signal, unless `SHUTDOWN_SECONDS` says
+/// otherwise; and then the last work.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
-    log::to_terminal(&telemetry);
+    let in_json = settings::choice("LOG_FORMAT", &[("text", false), ("json", true)])?;
+    let in_json = in_json.unwrap_or(false);
+    log::to_terminal(&telemetry, in_json);
     settings::log(&server);
     server.toolkit().check()?;
     server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     server.explorer.get_or_insert(cfg!(feature = "explorer"));
     let hook = server.on_shutdown.take();
+    let grace_period = settings::seconds("SHUTDOWN_SECONDS")?.unwrap_or(GRACE_PERIOD);
     let listener = listen().await?;
     let address = listener.local_addr()?;
-    let allowed = AllowedHosts::from_environment(address.ip())?;
+    if server.auth.is_none() && !address.ip().is_loopback() {
+        let text = format!("this server, which others can reach at {address}");
+        return Err(settings::undecided(&text).into());
+    }
+    let allowed = AllowedHosts::from_environment(address.ip(), server.public_url.as_deref())?;
     let recording = settings::get("RECORD_EVENTS")?;
     let greeting = greeting(&server, address, recording.as_deref());
     // The guard checks origins, for every protocol.
@@ -65,8 +73,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     spawn_tasks(&app);
     let deduplication = Arc::clone(&app.engine.deduplication);
     let stop = stop_signal()?;
-    // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
-    let _ = writeln!(io::stdout(), "{greeting}");
+    announce(&greeting, in_json);
     // Its warnings come after the greeting, which hardly anybody scrolls up to.
     tokio::spawn(async move { warm_up(&app).await });
     let open = connections::serve(listener, router, CLIENT_LIMIT, MOST_CONNECTIONS, stop).await;
@@ -75,13 +82,23 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
         // A call whose outcome has to be recorded continues after its caller has disconnected.
         deduplication.idle().await;
     };
-    if timeout(GRACE_PERIOD, finish).await.is_err() {
+    if timeout(grace_period, finish).await.is_err() {
         tracing::warn!("stopped while calls were still running");
     }
     let end = shutdown::end(hook, &deduplication, &telemetry);
     let _ = timeout(GRACE_PERIOD, end).await;
-    let _ = writeln!(io::stdout(), "Stopped.");
+    announce("Stopped.", in_json);
     Ok(())
+}
+
+/// Prints a text, or logs its first line if all output is JSON.
+fn announce(text: &str, in_json: bool) {
+    if in_json {
+        tracing::info!("{}", text.lines().next().unwrap_or_default());
+        return;
+    }
+    // Unlike `println!`, this does not panic if nobody reads it, as in `cargo run | head -1`.
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// Listens on `HOST` and `PORT`.

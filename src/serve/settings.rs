@@ -8,20 +8,22 @@ mod events;
 #[cfg_attr(not(feature = "oauth"), path = "settings/oauth/off.rs")]
 mod oauth;
 mod overview;
+mod secrets;
 mod unknown;
 mod variables;
 
-use std::{env, fmt, path::PathBuf};
+use std::{env, fmt};
 
 use auth::auth_setting;
+pub(super) use auth::undecided;
 pub(super) use overview::log;
-use variables::{choice, seconds};
-pub(super) use variables::{get, list, yes_or_no};
+use secrets::secrets_setting;
+pub(super) use variables::{choice, get, list, seconds, yes_or_no};
 
 use super::Error;
 use crate::{
     Auth, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
-    protocol::origin::is_allowed_origin, quotas::Quota, secrets::Secrets,
+    protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
 /// Fills in what the program has not set on `server`.
@@ -60,7 +62,7 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
 
 fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     if server.auth.is_none() {
-        server.auth = Some(auth_setting(on_lambda)?);
+        server.auth = auth_setting(on_lambda)?;
     }
     let duplicate = server.auth.as_ref().and_then(Auth::duplicate_secret_id);
     check(duplicate.is_none(), || {
@@ -186,58 +188,6 @@ impl fmt::Debug for InvalidSetting {
 }
 
 impl std::error::Error for InvalidSetting {}
-
-fn secrets_setting(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
-    type Source = fn(bool) -> Result<Secrets, InvalidSetting>;
-    let sources: [(&str, Source); 3] = [
-        ("environment", environment),
-        ("secrets-manager", |_| secrets_manager()),
-        ("none", |_| Ok(Secrets::none())),
-    ];
-    let source = choice("TOOLS_SECRETS", &sources)?.unwrap_or(environment);
-    let mut secrets = source(on_lambda)?;
-    if let Some(time) = seconds("TOOLS_SECRETS_CACHE_SECONDS")? {
-        secrets = secrets.cache_for(time);
-    }
-    Ok(match yes_or_no("TOOLS_SECRETS_FROM_CALLS")? {
-        None | Some(true) => secrets,
-        Some(false) => secrets.only_from_store(),
-    })
-}
-
-fn environment(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
-    Ok(match get("TOOLS_SECRETS_FILE")? {
-        Some(file) => Secrets::environment_and_file(PathBuf::from(file)),
-        None if on_lambda => Secrets::environment(),
-        None => Secrets::environment_and_file(".env"),
-    })
-}
-
-#[cfg(feature = "secrets-manager")]
-fn secrets_manager() -> Result<Secrets, InvalidSetting> {
-    use crate::secrets::SecretsManager;
-
-    let prefix = get("TOOLS_SECRETS_PREFIX")?;
-    let store = match (prefix, get("TOOLS_SECRETS_JSON")?) {
-        (None, None) => SecretsManager::new(),
-        (Some(prefix), None) => SecretsManager::new().prefix(prefix),
-        (None, Some(name)) => SecretsManager::new().json(name),
-        (Some(_), Some(_)) => {
-            let text = "TOOLS_SECRETS_PREFIX and TOOLS_SECRETS_JSON are mutually exclusive: the \
-                first is for separate secrets, the second for one JSON secret with all of them";
-            return Err(InvalidSetting(text.into()));
-        }
-    };
-    Ok(Secrets::from_store(store))
-}
-
-#[cfg(not(feature = "secrets-manager"))]
-fn secrets_manager() -> Result<Secrets, InvalidSetting> {
-    Err(without_feature(
-        "TOOLS_SECRETS=secrets-manager",
-        "secrets-manager",
-    ))
-}
 
 fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
     type Store = fn() -> Result<Idempotency, InvalidSetting>;

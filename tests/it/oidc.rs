@@ -352,7 +352,7 @@ async fn clients_learn_where_to_sign_in() {
     for (path, body, metadata) in [
         (
             "/mcp",
-            json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
             "/mcp",
         ),
         ("/tools/call", json!({"tool_id": "Who.AmI"}), ""),

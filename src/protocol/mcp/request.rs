@@ -92,6 +92,12 @@ pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedR
     }
 }
 
+/// Returns true for a `ping`.
+pub(super) fn is_ping(body: &[u8]) -> bool {
+    let method = message_in(body).ok().and_then(|it| it.method);
+    method.and_then(text_in).is_some_and(|it| it == "ping")
+}
+
 /// Reads a request. What could be read of it is in `format` and `names`, also if there is an error.
 fn operation_of(
     request: &EncodedRequest<'_>,

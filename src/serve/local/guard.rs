@@ -13,7 +13,7 @@ use axum::{
     response::Response,
 };
 use http::{
-    HeaderName,
+    HeaderName, Uri,
     header::{HOST, ORIGIN},
     uri::Authority,
 };
@@ -36,8 +36,12 @@ pub(super) struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` allows all hosts.
-    pub(super) fn from_environment(listens_at: IpAddr) -> Result<Option<Self>, InvalidSetting> {
+    /// Reads `ALLOWED_HOSTS` for a server that listens at this address; `None` allows all hosts. The
+    /// host of the public URL is always allowed.
+    pub(super) fn from_environment(
+        listens_at: IpAddr,
+        public_url: Option<&str>,
+    ) -> Result<Option<Self>, InvalidSetting> {
         let names = settings::list("ALLOWED_HOSTS", "")?;
         if names.iter().any(|name| name == "*") {
             return Ok(None);
@@ -51,8 +55,11 @@ impl AllowedHosts {
                 ))
             })
         };
+        let mut hosts = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let public_url = public_url.and_then(|url| url.parse::<Uri>().ok());
+        hosts.extend(public_url.and_then(|url| HostName::parse(url.host()?)));
         Ok(Some(Self {
-            hosts: names.iter().map(parse).collect::<Result<_, _>>()?,
+            hosts,
             allows_any_address: !listens_at.is_loopback(),
         }))
     }

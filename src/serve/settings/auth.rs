@@ -3,28 +3,33 @@
 use super::{InvalidSetting, get, list};
 use crate::{ApiKeys, Auth, Gateway};
 
+const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
+    TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
+    signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
+    TOOLS_AUTH=oidc requires an access token of one of the identity providers in \
+    TOOLS_OIDC_ISSUERS; TOOLS_AUTH=sign-in lets people sign in at the identity provider in \
+    TOOLS_SIGN_IN_PROVIDER; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
+    caller that IAM or an API Gateway authorizer has authenticated; TOOLS_AUTH=none lets \
+    anyone call. In the program: Server::auth";
+
+/// Returns the error of a server that others can reach, if nothing says who may call it.
+pub(in crate::serve) fn undecided(server: &str) -> InvalidSetting {
+    InvalidSetting(format!("no setting says who may call {server}. {HELP}"))
+}
+
 /// Reads the setting `TOOLS_AUTH`, which is required on Lambda.
-pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
-    const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
-        TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
-        signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
-        TOOLS_AUTH=oidc requires an access token of one of the identity providers in \
-        TOOLS_OIDC_ISSUERS; TOOLS_AUTH=sign-in lets people sign in at the identity provider in \
-        TOOLS_SIGN_IN_PROVIDER; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
-        caller that IAM or an API Gateway authorizer has authenticated; TOOLS_AUTH=none lets \
-        anyone call. In the program: Server::auth";
+pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
     let Some(setting) = get("TOOLS_AUTH")? else {
         if on_lambda {
-            let text = format!("no setting says who may call this function. {HELP}");
-            return Err(InvalidSetting(text));
+            return Err(undecided("this function"));
         }
-        return Ok(Auth::none());
+        return Ok(None);
     };
     let invalid =
         |reason: String| InvalidSetting(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
     let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
     if kinds == ["none"] {
-        return Ok(Auth::none());
+        return Ok(Some(Auth::none()));
     }
     kinds
         .into_iter()
@@ -40,6 +45,7 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Auth, InvalidSetting> {
             "none" => Err(invalid("none cannot be combined with another value".into())),
             other => Err(invalid(format!("the value '{other}' is unknown"))),
         })
+        .map(Some)
 }
 
 #[cfg(feature = "jwt")]

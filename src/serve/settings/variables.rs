@@ -11,12 +11,14 @@ use super::InvalidSetting;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 49] = [
+const NAMES: [&str; 51] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
+    "LOG_FORMAT",
     "PORT",
     "RECORD_EVENTS",
+    "SHUTDOWN_SECONDS",
     "TOOLS_AGENTCORE_TOKEN_HEADER",
     "TOOLS_AGENTCORE_USER_HEADER",
     "TOOLS_ALLOWED_ORIGINS",
@@ -105,7 +107,7 @@ pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, InvalidSett
     Ok(items.map(str::to_owned).collect())
 }
 
-pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
+pub(crate) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
     let Some(text) = get(name)? else {
         return Ok(None);
     };
@@ -118,7 +120,7 @@ pub(super) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
 }
 
 /// Reads one of a few values, by its name.
-pub(super) fn choice<T: Copy>(
+pub(crate) fn choice<T: Copy>(
     name: &str,
     choices: &[(&str, T)],
 ) -> Result<Option<T>, InvalidSetting> {

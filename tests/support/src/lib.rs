@@ -89,6 +89,8 @@ pub fn isolated(mut command: Command) -> Command {
                 "RUST_LOG",
                 "ALLOWED_HOSTS",
                 "LOG_CALLS",
+                "LOG_FORMAT",
+                "SHUTDOWN_SECONDS",
             ]
             .contains(&name)
     };

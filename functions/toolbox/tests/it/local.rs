@@ -90,6 +90,7 @@ fn on_other_addresses_host_names_have_to_be_allowed() {
     let everywhere = |allowed: &str| {
         let mut command = toolbox();
         command.env("HOST", "0.0.0.0").env("ALLOWED_HOSTS", allowed);
+        command.env("TOOLS_AUTH", "none");
         Running::serving(&mut command)
     };
     let (_running, url) = everywhere("app.example, other.example");
@@ -124,6 +125,37 @@ fn on_other_addresses_host_names_have_to_be_allowed() {
     let (_running, url) = everywhere("*");
     let headers = ["Host: evil.example", "Origin: null"];
     assert_eq!(status_of(&url, "/health", &headers), "200");
+}
+
+#[test]
+fn the_host_of_the_public_url_is_allowed() {
+    let mut command = toolbox();
+    command.env("TOOLS_PUBLIC_URL", "https://tools.example/prod");
+    let (_running, url) = Running::serving(&mut command);
+    for (headers, status) in [
+        (&["Host: tools.example"][..], "200"),
+        (
+            &["Host: tools.example", "Origin: https://tools.example"],
+            "200",
+        ),
+        (&["Host: other.example"], "403"),
+        (&["Host: tools.example.evil.example"], "403"),
+    ] {
+        assert_eq!(status_of(&url, "/health", headers), status, "{headers:?}");
+    }
+}
+
+#[test]
+fn a_server_that_others_can_reach_needs_to_know_who_may_call() {
+    let output = toolbox().env("HOST", "0.0.0.0").env("PORT", "0").output();
+    let output = output.unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("no setting says who may call this server"),
+        "{text}"
+    );
+    assert!(text.contains("TOOLS_AUTH=none lets anyone call"), "{text}");
 }
 
 #[test]

@@ -43,23 +43,10 @@ fn on_lambda_a_function_that_does_not_set_who_may_call_does_not_start() {
 }
 
 #[test]
-fn an_invalid_setting_fails_at_start_up() {
+fn an_invalid_quota_or_store_of_calls_fails_at_start_up() {
     for (settings, message) in [
         (
-            &[("TOOLS_IDEMPOTENCY", "redis")][..],
-            "memory, dynamodb or none",
-        ),
-        (
-            &[("TOOLS_IDEMPOTENCY", "dynamodb")],
-            "TOOLS_IDEMPOTENCY_TABLE",
-        ),
-        (
-            &[("TOOLS_IDEMPOTENCY_SECONDS", "1h")],
-            "a number of seconds",
-        ),
-        (&[("TOOLS_IDEMPOTENCY_REQUIRED", "maybe")], "yes or no"),
-        (
-            &[("TOOLS_QUOTAS", "all=9/day,caller=9/week")],
+            &[("TOOLS_QUOTAS", "all=9/day,caller=9/week")][..],
             "TOOLS_QUOTAS has 'caller=9/week', but a quota is",
         ),
         (
@@ -77,7 +64,30 @@ fn an_invalid_setting_fails_at_start_up() {
             ],
             "yes or no",
         ),
-        (&[("TOOLS_AUTH", "api-keys")], "'api-keys' is unknown"),
+        (
+            &[("TOOLS_IDEMPOTENCY", "redis")],
+            "memory, dynamodb or none",
+        ),
+        (
+            &[("TOOLS_IDEMPOTENCY", "dynamodb")],
+            "TOOLS_IDEMPOTENCY_TABLE",
+        ),
+        (
+            &[("TOOLS_IDEMPOTENCY_SECONDS", "1h")],
+            "a number of seconds",
+        ),
+        (&[("TOOLS_IDEMPOTENCY_REQUIRED", "maybe")], "yes or no"),
+    ] {
+        let (code, text) = exit_of(toolbox().envs(settings.iter().copied()));
+        assert_eq!(code, Some(1), "{settings:?}");
+        assert!(text.contains(message), "{text}");
+    }
+}
+
+#[test]
+fn an_invalid_setting_fails_at_start_up() {
+    for (settings, message) in [
+        (&[("TOOLS_AUTH", "api-keys")][..], "'api-keys' is unknown"),
         (&[("TOOLS_AUTH", "none,jwt")], "none cannot be combined"),
         (&[("TOOLS_AUTH", ",")], "'' is unknown"),
         (
@@ -100,7 +110,14 @@ fn an_invalid_setting_fails_at_start_up() {
             &[("TOOLS_AGENTCORE_TOKEN_HEADER", "x-token")],
             "nothing checks the token",
         ),
-        (&[("TOOLS_SECRETS", "vault")], "secrets-manager or none"),
+        (
+            &[("TOOLS_SECRETS", "vault")],
+            "environment, parameter-store, secrets-manager or none",
+        ),
+        (
+            &[("TOOLS_SECRETS", "parameter-store")],
+            "TOOLS_SECRETS=parameter-store needs the cargo feature 'parameter-store'",
+        ),
         (
             &[("TOOLS_SECRETS_CACHE_SECONDS", "soon")],
             "a number of seconds",
