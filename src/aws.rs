@@ -8,7 +8,7 @@
 mod connections;
 mod roots;
 
-use std::{env, time::Duration};
+use std::{env, sync::OnceLock, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::{behavior_version::BehaviorVersion, result::SdkError};
@@ -21,9 +21,20 @@ use crate::StoreError;
 use connections::Connections;
 use roots::Roots;
 
-/// Returns the configuration of a service's client. `service` is the suffix of its endpoint
-/// variable.
-pub(crate) fn config(service: &str) -> Result<SdkConfig, StoreError> {
+/// Returns the client in the cell, or creates it. `service` is the suffix of its endpoint variable.
+pub(crate) fn client<'a, C>(
+    cell: &'a OnceLock<C>,
+    service: &str,
+    create: fn(&SdkConfig) -> C,
+) -> Result<&'a C, StoreError> {
+    if let Some(client) = cell.get() {
+        return Ok(client);
+    }
+    let config = config(service)?;
+    Ok(cell.get_or_init(|| create(&config)))
+}
+
+fn config(service: &str) -> Result<SdkConfig, StoreError> {
     let optional = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let required = |name: &str| {
         let missing = || format!("the environment variable {name} is not set");

@@ -5,14 +5,17 @@
 
 mod refusal;
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::sync::OnceLock;
 
 use aws_sdk_secretsmanager::{Client, error::ProvideErrorMetadata, primitives::Blob};
 use serde_json::Value;
 
-use super::{ReadFuture, ReadResult, SecretStore};
+use super::{
+    ReadFuture, ReadResult, SecretStore,
+    batch::{in_order, is_name, valid_names},
+};
 use crate::{Secret, StoreError, aws};
-use refusal::{arn, is_absent, is_name, request_error, result_of_error};
+use refusal::{arn, is_absent, request_error, result_of_error};
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -90,19 +93,13 @@ impl SecretsManager {
     }
 
     fn client_or_init(&self) -> Result<&Client, StoreError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let config = aws::config("SECRETS_MANAGER")?;
-        Ok(self.client.get_or_init(|| Client::new(&config)))
+        aws::client(&self.client, "SECRETS_MANAGER", Client::new)
     }
 
     async fn read_each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
         let names = ids.iter().map(|id| format!("{prefix}{id}"));
         let names: Vec<String> = names.collect();
-        // Secrets Manager rejects a whole batch because of one invalid name.
-        let valid: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
-        let mut results: HashMap<String, ReadResult> = HashMap::new();
+        let (valid, mut results) = valid_names(&names, is_name, "a secret");
         let mut page = None;
         // A response may have several pages, at most one for each secret.
         for _ in 0..valid.len() {
@@ -140,16 +137,7 @@ impl SecretsManager {
                 break;
             }
         }
-        let result_of = |name: &String| match results.remove(name) {
-            Some(result) => result,
-            None if is_name(name) => Err(StoreError::unavailable(
-                "Secrets Manager returned no result for it",
-            )),
-            None => Err(StoreError::undecodable(format!(
-                "'{name}' is not a valid name for a secret"
-            ))),
-        };
-        Ok(names.iter().map(result_of).collect())
+        Ok(in_order(&names, results, "Secrets Manager"))
     }
 
     async fn read_json(&self, name: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {

@@ -33,7 +33,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Takes secrets from your own store, or from [`SecretsManager`](super::SecretsManager).
+    /// Takes secrets from your own store, from [`SecretsManager`](super::SecretsManager), or from
+    /// [`ParameterStore`](super::ParameterStore).
     #[must_use]
     pub fn from_store(store: impl SecretStore + 'static) -> Self {
         Self {

@@ -69,11 +69,7 @@ impl DynamoDb {
     }
 
     fn client_or_init(&self) -> Result<&Client, StoreError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let config = crate::aws::config("DYNAMODB")?;
-        Ok(self.client.get_or_init(|| Client::new(&config)))
+        crate::aws::client(&self.client, "DYNAMODB", Client::new)
     }
 
     fn decode(&self, item: &Item) -> Result<Record, StoreError> {

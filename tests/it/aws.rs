@@ -1,10 +1,20 @@
 //! AWS clients for the emulator's proxy.
 
-#[cfg(feature = "dynamodb")]
-use aws_sdk_dynamodb::config as of_dynamodb;
-#[cfg(feature = "secrets-manager")]
-use aws_sdk_secretsmanager::config as of_secrets_manager;
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_types::{SdkConfig, region::Region};
 use test_support::aws::AwsProxy;
+
+fn config(url: &str) -> SdkConfig {
+    let credentials = Credentials::new("test", "test", None, None, "test");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .endpoint_url(url)
+        .build()
+}
 
 #[cfg(feature = "dynamodb")]
 pub(crate) fn dynamodb(proxy: &AwsProxy) -> aws_sdk_dynamodb::Client {
@@ -13,26 +23,15 @@ pub(crate) fn dynamodb(proxy: &AwsProxy) -> aws_sdk_dynamodb::Client {
 
 #[cfg(feature = "dynamodb")]
 pub(crate) fn dynamodb_at(url: &str) -> aws_sdk_dynamodb::Client {
-    use of_dynamodb::{BehaviorVersion, Config, Credentials, Region};
+    aws_sdk_dynamodb::Client::new(&config(url))
+}
 
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .endpoint_url(url);
-    aws_sdk_dynamodb::Client::from_conf(config.build())
+#[cfg(feature = "parameter-store")]
+pub(crate) fn parameter_store(proxy: &AwsProxy) -> aws_sdk_ssm::Client {
+    aws_sdk_ssm::Client::new(&config(&proxy.url()))
 }
 
 #[cfg(feature = "secrets-manager")]
 pub(crate) fn secrets_manager(proxy: &AwsProxy) -> aws_sdk_secretsmanager::Client {
-    use of_secrets_manager::{BehaviorVersion, Config, Credentials, Region};
-
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .endpoint_url(proxy.url());
-    aws_sdk_secretsmanager::Client::from_conf(config.build())
+    aws_sdk_secretsmanager::Client::new(&config(&proxy.url()))
 }

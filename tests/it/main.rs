@@ -8,6 +8,8 @@ mod authentication;
 mod authoring;
 #[cfg(feature = "aws")]
 mod aws;
+#[cfg(all(feature = "parameter-store", feature = "secrets-manager"))]
+mod aws_secrets;
 mod blocking;
 #[cfg(feature = "client")]
 mod client;
@@ -35,6 +37,7 @@ mod models;
     feature = "dynamodb",
     feature = "oauth",
     feature = "oidc",
+    feature = "parameter-store",
     feature = "secrets-manager"
 ))]
 mod network;
@@ -46,8 +49,6 @@ mod profile;
 mod quotas;
 mod responses;
 mod retries;
-#[cfg(feature = "secrets-manager")]
-mod secrets_manager;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;

@@ -2,7 +2,10 @@
 
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 
-use crate::{StoreError, aws, secrets::ReadResult};
+use crate::{
+    StoreError, aws,
+    secrets::{ReadResult, batch},
+};
 
 const SERVICE: &str = "AWS Secrets Manager";
 
@@ -35,44 +38,18 @@ pub(super) fn request_error<E: ProvideErrorMetadata>(
 }
 
 fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Option<StoreError> {
-    Some(match code {
-        // Customer-managed keys have separate permissions.
-        "AccessDeniedException" if message.contains("KMS") => StoreError::denied(format!(
-            "allow kms:Decrypt on the KMS key that encrypts {resource}"
-        )),
-        "AccessDeniedException" if resource == "*" => {
-            StoreError::denied(format!("allow {action} on {resource}"))
-        }
-        // Access is checked before existence, and a missing secret has an ARN without the six
-        // characters.
-        "AccessDeniedException" => StoreError::denied(format!(
-            "allow {action} on {resource}; if that is allowed, there is no such secret"
-        )),
-        "DecryptionFailure" => {
-            StoreError::undecodable(format!("{resource} cannot be decrypted with its KMS key"))
-        }
-        "InvalidParameterException" | "InvalidRequestException" | "ValidationException" => {
-            StoreError::undecodable(format!("{SERVICE} does not accept {resource} ({code})"))
-        }
-        _ => return None,
-    })
+    // Access is checked before existence, and a missing secret has an ARN without the six characters.
+    let hint = match resource {
+        "*" => "",
+        _ => "; if that is allowed, there is no such secret",
+    };
+    let is_by_iam = !message.contains("KMS");
+    let remedy = is_by_iam.then(|| format!("allow {action} on {resource}{hint}"));
+    batch::refusal(SERVICE, code, resource, remedy)
 }
 
 /// Returns the resource that a policy must name: Secrets Manager appends six characters to a name.
 pub(super) fn arn(region: &str, name: &str) -> String {
-    if name.starts_with("arn:") {
-        return name.to_owned();
-    }
-    let partition = match region.split('-').next() {
-        Some("cn") => "aws-cn",
-        Some("us") if region.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
-    };
-    format!("arn:{partition}:secretsmanager:{region}:*:secret:{name}-??????")
-}
-
-/// Returns true if Secrets Manager accepts the text as the name or the ARN of a secret.
-pub(super) fn is_name(text: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-:".contains(&byte);
-    (1..=2048).contains(&text.len()) && text.bytes().all(is_allowed)
+    let resource = format!("secret:{name}-??????");
+    batch::arn("secretsmanager", region, name, &resource)
 }

@@ -34,12 +34,7 @@ pub(super) fn enable(app: &Arc<AppState>) {
 
 async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
-    let client = if let Some(client) = CLIENT.get() {
-        client
-    } else {
-        let config = crate::aws::config("LAMBDA")?;
-        CLIENT.get_or_init(|| Client::new(&config))
-    };
+    let client = crate::aws::client(&CLIENT, "LAMBDA", Client::new)?;
     // The same version of the program, which knows the tool.
     let version = env::var("AWS_LAMBDA_FUNCTION_VERSION").ok();
     let version = version.filter(|it| it != "$LATEST");

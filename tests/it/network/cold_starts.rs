@@ -12,7 +12,7 @@ use test_support::{
 
 use super::{Measured, Network, TABLE};
 
-/// The number of secrets that need three requests.
+/// The number of secrets that need several requests.
 const MANY: usize = 45;
 
 fn tool(id: &'static str) -> Tool {
@@ -59,6 +59,8 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
     for number in 0..MANY {
         let id = format!("SECRET_{number}");
         network.proxy.put_secret(&id, "value").await;
+        let parameter = network.proxy.put_parameter(&id, "SecureString", "value");
+        parameter.await;
     }
     for id in ["TOOLS_OAUTH_KEY", "TOOLS_GOOGLE_CLIENT_SECRET"] {
         let value = "a-key-of-this-server-0123456789abcdef";
@@ -70,6 +72,7 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
         ("TOOLS_SECRETS_JSON", "together"),
     ];
     let each = [("TOOLS_SECRETS", "secrets-manager")];
+    let parameters = [("TOOLS_SECRETS", "parameter-store")];
     let calls = [
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
@@ -88,6 +91,16 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
             "a cold start with any number of secrets in one JSON secret",
             "many",
             &json[..],
+        ),
+        (
+            "a cold start with up to 10 secrets in Parameter Store",
+            "few",
+            &parameters[..],
+        ),
+        (
+            "a cold start with 45 secrets in Parameter Store",
+            "many",
+            &parameters[..],
         ),
         ("a cold start with a table of calls", "recorded", &calls[..]),
         ("a cold start with a table of grants", "grants", &grants[..]),

@@ -90,6 +90,7 @@ impl Emulator {
             emulator: self.url.clone(),
             requests: Mutex::default(),
             fixed_response: Mutex::default(),
+            refused: Mutex::default(),
             loses_next_response: AtomicBool::default(),
             writing: tokio::sync::Mutex::default(),
             recorder: recorder.cloned(),
@@ -114,6 +115,8 @@ struct GateState {
     /// The action and body of each request.
     requests: Mutex<Vec<(String, Value)>>,
     fixed_response: Mutex<Option<(u16, Value)>>,
+    /// A text, and the error for requests that contain it.
+    refused: Mutex<Option<(String, Value)>>,
     loses_next_response: AtomicBool,
     /// Held during a write: the emulator checks a condition and writes in two steps, but DynamoDB
     /// in one.
@@ -133,6 +136,13 @@ impl AwsProxy {
         self.respond_with(status, body);
     }
 
+    /// Responds with this error to all further requests that contain the text, such as the name of
+    /// something that the client may not read.
+    pub fn refuse(&self, text: &str, code: &str, message: &str) {
+        let body = json!({"__type": code, "message": message});
+        *self.state.refused.lock().unwrap() = Some((text.to_owned(), body));
+    }
+
     /// Responds to all further requests with this body.
     pub fn respond_with(&self, status: u16, body: Value) {
         *self.state.fixed_response.lock().unwrap() = Some((status, body));
@@ -141,6 +151,7 @@ impl AwsProxy {
     /// Forwards requests again.
     pub fn open(&self) {
         *self.state.fixed_response.lock().unwrap() = None;
+        *self.state.refused.lock().unwrap() = None;
     }
 
     /// Takes the action and body of each request since the previous call.
@@ -164,7 +175,8 @@ impl AwsProxy {
     /// Sends a request to the emulator, bypassing this proxy. Tests prepare and inspect data
     /// without the AWS clients, because those are under test.
     async fn send(&self, action: &str, body: Value) -> Value {
-        let service = match action.split('_').next() {
+        let service = match action.split(['_', '.']).next() {
+            Some("AmazonSSM") => "ssm",
             Some("DynamoDB") => "dynamodb",
             _ => "secretsmanager",
         };
@@ -201,6 +213,18 @@ impl AwsProxy {
     pub async fn change_secret(&self, name: &str, value: &str) {
         let secret = json!({"SecretId": name, "SecretString": value});
         self.send("secretsmanager.PutSecretValue", secret).await;
+    }
+
+    /// Creates a parameter of this type.
+    pub async fn put_parameter(&self, name: &str, kind: &str, value: &str) {
+        let parameter = json!({"Name": name, "Type": kind, "Value": value});
+        self.send("AmazonSSM.PutParameter", parameter).await;
+    }
+
+    /// Changes the value of a parameter.
+    pub async fn change_parameter(&self, name: &str, value: &str) {
+        let parameter = json!({"Name": name, "Value": value, "Overwrite": true});
+        self.send("AmazonSSM.PutParameter", parameter).await;
     }
 
     /// Creates a table like those of the template.
@@ -245,6 +269,9 @@ async fn forward(proxy: &GateState, action: &str, request: Request) -> Response 
         .unwrap()
         .push((action.to_owned(), json));
     let fixed = proxy.fixed_response.lock().unwrap().clone();
+    let refused = proxy.refused.lock().unwrap().clone();
+    let refused = refused.filter(|(text, _)| String::from_utf8_lossy(&body).contains(text));
+    let fixed = fixed.or(refused.map(|(_, error)| (400, error)));
     if let Some((status, body)) = fixed {
         let response = Response::builder().status(status);
         let response = response.header("content-type", "application/x-amz-json-1.1");

@@ -1,0 +1,377 @@
+//! Secrets in AWS Secrets Manager and in Parameter Store: the real clients against an emulator.
+//!
+//! The tests in this file apply to both services, those in the modules to one of them.
+
+mod parameter_store;
+mod secrets_manager;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{Router, body::Body};
+use lambda_tools::{
+    Context, Failure, Tool, Toolkit,
+    secrets::{ParameterStore, Secrets, SecretsManager},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use test_support::{
+    assert_program,
+    aws::{AwsProxy, CREDENTIALS, Emulator},
+    lambda::{event, invoke_on},
+    program,
+};
+use tower::ServiceExt;
+
+use crate::{aws, support::server};
+
+const PERMANENT: &str = "The tool server cannot read a secret that this tool needs";
+const TEMPORARY: &str = "The tool server is temporarily unavailable";
+
+#[derive(Clone, Copy, Debug)]
+enum Service {
+    SecretsManager,
+    ParameterStore,
+}
+
+const BOTH: [Service; 2] = [Service::SecretsManager, Service::ParameterStore];
+
+impl Service {
+    fn secrets(self, proxy: &AwsProxy, prefix: &str) -> Secrets {
+        match self {
+            Self::SecretsManager => {
+                let store = SecretsManager::new().prefix(prefix);
+                Secrets::from_store(store.client(aws::secrets_manager(proxy)))
+            }
+            Self::ParameterStore => {
+                let store = ParameterStore::new().prefix(prefix);
+                Secrets::from_store(store.client(aws::parameter_store(proxy)))
+            }
+        }
+    }
+
+    async fn put(self, proxy: &AwsProxy, name: &str, value: &str) {
+        match self {
+            Self::SecretsManager => proxy.put_secret(name, value).await,
+            Self::ParameterStore => proxy.put_parameter(name, "SecureString", value).await,
+        }
+    }
+
+    async fn change(self, proxy: &AwsProxy, name: &str, value: &str) {
+        match self {
+            Self::SecretsManager => proxy.change_secret(name, value).await,
+            Self::ParameterStore => proxy.change_parameter(name, value).await,
+        }
+    }
+
+    /// Returns a name with slashes in the form of the service.
+    fn path(self, path: &str) -> String {
+        match self {
+            Self::SecretsManager => path.to_owned(),
+            Self::ParameterStore => format!("/{path}"),
+        }
+    }
+
+    /// Returns the action that reads a batch, the field with its names, and their maximum number.
+    fn batch(self) -> (&'static str, &'static str, usize) {
+        match self {
+            Self::SecretsManager => ("BatchGetSecretValue", "SecretIdList", 20),
+            Self::ParameterStore => ("GetParameters", "Names", 10),
+        }
+    }
+
+    /// Returns the place of a secret in messages.
+    fn place(self, name: &str) -> String {
+        match self {
+            Self::SecretsManager => format!("the secret '{name}' of AWS Secrets Manager"),
+            Self::ParameterStore => {
+                format!("the parameter '{name}' of AWS Systems Manager Parameter Store")
+            }
+        }
+    }
+
+    fn setting(self) -> &'static str {
+        match self {
+            Self::SecretsManager => "secrets-manager",
+            Self::ParameterStore => "parameter-store",
+        }
+    }
+
+    /// Returns the number of names in each request since the previous call.
+    fn take_batches(self, proxy: &AwsProxy) -> Vec<usize> {
+        let (expected, field, _) = self.batch();
+        let requests = proxy.take_requests().into_iter();
+        let sizes = requests.map(|(action, body)| {
+            assert_eq!(action, expected);
+            body[field].as_array().unwrap().len()
+        });
+        sizes.collect()
+    }
+}
+
+/// Returns a tool that returns its secrets, which no real tool should do.
+fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
+    /// Returns its secrets.
+    #[derive(Deserialize, JsonSchema)]
+    struct Reveal {}
+
+    let ids: Arc<[String]> = secrets.iter().map(|&it| it.to_owned()).collect();
+    let reveal = move |_: Reveal, cx: Context| {
+        let ids = Arc::clone(&ids);
+        async move {
+            let mut values = Vec::new();
+            for id in ids.iter() {
+                values.push(cx.secret(id)?.expose().to_owned());
+            }
+            Ok::<_, Failure>(values)
+        }
+    };
+    secrets
+        .iter()
+        .fold(Tool::new(id, reveal), |tool, &id| tool.secret(id))
+}
+
+fn router(tools: Vec<Tool>, secrets: Secrets) -> Router {
+    let server = server(Toolkit::new(tools).unwrap()).secrets(secrets);
+    server.into_router().unwrap()
+}
+
+/// Returns a router with the tool `T.T`, which reveals these secrets.
+fn revealing(ids: &[&str], secrets: Secrets) -> Router {
+    router(vec![revealing_tool("T.T@1.0.0", ids)], secrets)
+}
+
+async fn call(router: &Router, body: &Value) -> (u16, Value) {
+    let request = axum::http::Request::post("/tools/call");
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = axum::body::to_bytes(response.into_body(), 1_000_000).await;
+    (status, serde_json::from_slice(&body.unwrap()).unwrap())
+}
+
+/// Calls a tool. Returns its value, or the developer message of the rejection.
+async fn value_or_detail(router: &Router, tool: &str) -> Value {
+    let (status, body) = call(router, &json!({"tool_id": tool})).await;
+    match status {
+        200 => body["value"].clone(),
+        _ => body["developer_message"].clone(),
+    }
+}
+
+/// Calls a tool with the secret `KEY`, which cannot be read. Returns the messages for the caller and
+/// for the developer.
+async fn messages(secrets: Secrets) -> (String, String) {
+    let router = revealing(&["KEY"], secrets);
+    let begun = Instant::now();
+    let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
+    assert_eq!(status, 400, "{body}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let text = |name: &str| body[name].as_str().unwrap().to_owned();
+    (text("message"), text("developer_message"))
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn secrets_are_found_by_id_and_with_a_prefix() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for service in BOTH {
+        let prefix = service.path("prod/");
+        service.put(&proxy, "KEY", "by id").await;
+        let name = service.path("prod/KEY");
+        service.put(&proxy, &name, "with a prefix").await;
+        for (prefix, value) in [("", "by id"), (&*prefix, "with a prefix")] {
+            let router = revealing(&["KEY"], service.secrets(&proxy, prefix));
+            assert_eq!(value_or_detail(&router, "T.T").await, json!([value]));
+            assert_eq!(service.take_batches(&proxy), [1]);
+        }
+        for (prefix, id) in [("", "NOWHERE"), (&*service.path("test/"), "KEY")] {
+            let router = revealing(&[id], service.secrets(&proxy, prefix));
+            let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
+            assert_eq!(status, 400);
+            let message = body["developer_message"].as_str().unwrap();
+            let place = format!("in {}", service.place(&format!("{prefix}{id}")));
+            assert!(message.contains(&place), "{message}");
+            assert!(body.get("missing_requirements").is_some(), "{body}");
+            proxy.take_requests();
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_cold_cache_costs_one_request_for_each_full_batch() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let ids: Vec<String> = (0..40).map(|i| format!("ID_{i}")).collect();
+    for service in BOTH {
+        for id in &ids {
+            service.put(&proxy, id, &format!("value of {id}")).await;
+        }
+        let tools = ids.chunks(2).enumerate().map(|(i, ids)| {
+            let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+            let id: &'static str = Box::leak(format!("T.T{i}@1.0.0").into_boxed_str());
+            revealing_tool(id, &ids)
+        });
+        let router = router(tools.collect(), service.secrets(&proxy, ""));
+        let mut calls = tokio::task::JoinSet::new();
+        for i in 0..1000 {
+            let (router, tool) = (router.clone(), i % 20);
+            calls.spawn(async move {
+                let value = value_or_detail(&router, &format!("T.T{tool}@1.0.0")).await;
+                let expected = [2 * tool, 2 * tool + 1].map(|i| format!("value of ID_{i}"));
+                assert_eq!(value, json!(expected));
+            });
+        }
+        calls.join_all().await;
+        let (_, _, size) = service.batch();
+        assert_eq!(service.take_batches(&proxy), vec![size; 40 / size]);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_rotated_secret_is_read_after_the_cache_time() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for service in BOTH {
+        service.put(&proxy, "KEY", "old").await;
+        let time = Duration::from_millis(700);
+        let secrets = service.secrets(&proxy, "").cache_for(time);
+        let router = revealing(&["KEY"], secrets);
+        assert_eq!(value_or_detail(&router, "T.T").await, json!(["old"]));
+        service.change(&proxy, "KEY", "new").await;
+        assert_eq!(value_or_detail(&router, "T.T").await, json!(["old"]));
+        tokio::time::sleep(time).await;
+        assert_eq!(value_or_detail(&router, "T.T").await, json!(["new"]));
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn each_kind_of_error_has_its_own_message() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for service in BOTH {
+        let secrets = || service.secrets(&proxy, &service.path("prod/"));
+        let (undecryptable, failed) = match service {
+            Service::SecretsManager => ("DecryptionFailure", "InternalServiceError"),
+            Service::ParameterStore => ("InvalidKeyId", "InternalServerError"),
+        };
+        for (status, code, message, what) in [
+            (400, "ThrottlingException", TEMPORARY, "throttled: "),
+            (500, failed, TEMPORARY, "the store is not available: "),
+            (502, "", TEMPORARY, "the store is not available: "),
+            (
+                400,
+                "UnrecognizedClientException",
+                PERMANENT,
+                "AWS does not accept the credentials",
+            ),
+            (400, undecryptable, PERMANENT, "not decodable: "),
+            (400, "ValidationException", PERMANENT, "does not accept "),
+        ] {
+            proxy.fail_with(status, code, "");
+            let (for_caller, detail) = messages(secrets()).await;
+            assert_eq!(for_caller, message, "{service:?}: {code}");
+            assert!(detail.contains(what), "{service:?}: {detail}");
+        }
+        proxy.respond_with(200, json!("nonsense"));
+        assert_eq!(messages(secrets()).await.0, TEMPORARY, "{service:?}");
+        proxy.respond_with(200, json!({}));
+        let (for_caller, detail) = messages(secrets()).await;
+        assert_eq!(for_caller, TEMPORARY, "{service:?}");
+        assert!(detail.contains(" returned no result for it"), "{detail}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn an_invalid_name_does_not_affect_others() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for service in BOTH {
+        service.put(&proxy, "KEY", "value").await;
+        let tools = vec![
+            revealing_tool("T.Invalid@1.0.0", &["A KEY"]),
+            revealing_tool("T.Valid@1.0.0", &["KEY"]),
+        ];
+        let router = router(tools, service.secrets(&proxy, ""));
+        let detail = value_or_detail(&router, "T.Invalid").await;
+        let detail = detail.as_str().unwrap();
+        assert!(
+            detail.contains("'A KEY' is not a valid name for a "),
+            "{detail}"
+        );
+        assert_eq!(value_or_detail(&router, "T.Valid").await, json!(["value"]));
+        assert_eq!(service.take_batches(&proxy), [1]);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn without_the_store_calls_use_cached_secrets() {
+    for service in BOTH {
+        let mut emulator = Emulator::start().await;
+        let proxy = emulator.proxy().await;
+        service.put(&proxy, "KEY", "value").await;
+        let time = Duration::from_millis(200);
+        let secrets = || service.secrets(&proxy, "");
+        let warm = revealing(&["KEY"], secrets().cache_for(time));
+        let cold = revealing(&["KEY"], secrets());
+        assert_eq!(value_or_detail(&warm, "T.T").await, json!(["value"]));
+        emulator.stop();
+        drop(proxy);
+        tokio::time::sleep(time).await;
+        let begun = Instant::now();
+        assert_eq!(value_or_detail(&warm, "T.T").await, json!(["value"]));
+        let detail = value_or_detail(&cold, "T.T").await;
+        assert!(
+            detail.as_str().unwrap().contains("cannot be reached"),
+            "{detail}"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(7));
+    }
+}
+
+/// A function whose tools need no secrets.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a program that tests start"]
+async fn calculator_program_of_tests() {
+    async fn add(_: Value) -> Result<Value, Failure> {
+        Ok(json!(15))
+    }
+
+    assert_program();
+    let object = json!({"type": "object"});
+    let add = Tool::dynamic("Calculator.Add@1.0.0", "Adds.", object, json!({}), add);
+    let toolkit = Toolkit::new([add.idempotent()]).unwrap();
+    lambda_tools::serve(toolkit).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn unneeded_stores_get_no_requests() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for service in BOTH {
+        let mut function = program("aws_secrets::calculator_program_of_tests");
+        let url = proxy.url();
+        let settings = [
+            ("AWS_ENDPOINT_URL", &*url),
+            ("TOOLS_AUTH", "none"),
+            ("TOOLS_SECRETS", service.setting()),
+            ("TOOLS_IDEMPOTENCY", "dynamodb"),
+            ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+        ];
+        let environment = [&CREDENTIALS[..], &settings].concat();
+        let events = [(event("calculator/add.header-form"), None)];
+        let (reports, _) = invoke_on(&mut function, &events, &environment).await;
+        assert_eq!(reports[0].1["statusCode"], 200);
+        assert_eq!(proxy.take_actions(), [""; 0]);
+    }
+}

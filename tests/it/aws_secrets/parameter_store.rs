@@ -1,0 +1,255 @@
+//! What only Parameter Store has: types, paths, versions, and requests that fail as a whole.
+
+use lambda_tools::{Toolkit, secrets::Secrets};
+use serde_json::json;
+use test_support::{
+    assert_program,
+    aws::{AwsProxy, CREDENTIALS, Emulator},
+    lambda::{LONG, calling, invoke_on},
+    program,
+};
+
+use super::{Service, messages, revealing, revealing_tool, router, value_or_detail};
+
+fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
+    Service::ParameterStore.secrets(proxy, prefix)
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn parameters_have_any_type_and_are_found_by_name_or_arn() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for (name, kind, value) in [
+        ("/prod/SECURE", "SecureString", "decrypted"),
+        ("/prod/PLAIN", "String", "plain text"),
+        ("/prod/LIST", "StringList", "one,two"),
+    ] {
+        proxy.put_parameter(name, kind, value).await;
+    }
+    let arn = "arn:aws:ssm:us-east-1:123456789012:parameter/prod/";
+    for prefix in ["/prod/", arn] {
+        let ids = ["SECURE", "PLAIN", "LIST"];
+        let router = revealing(&ids, secrets(&proxy, prefix));
+        let values = value_or_detail(&router, "T.T").await;
+        assert_eq!(values, json!(["decrypted", "plain text", "one,two"]));
+        let requests = proxy.take_requests();
+        assert_eq!(requests.len(), 1);
+        assert_eq!(requests[0].1["WithDecryption"], true);
+    }
+}
+
+/// The responses are in the documented form: the emulator returns no selectors, and does not know
+/// that a slash before a name in the root changes nothing.
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn versions_labels_and_a_leading_slash_are_part_of_a_request_only() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let parameter = |name: &str, selector: &str, value: &str| {
+        let arn = format!(
+            "arn:aws:ssm:us-east-1:1:parameter/{}",
+            name.trim_matches('/')
+        );
+        json!({"Name": name, "Selector": selector, "Value": value, "ARN": arn, "Version": 1})
+    };
+    for (requested, name) in [
+        ("KEY", "KEY"),
+        ("/KEY", "KEY"),
+        ("KEY", "/KEY"),
+        ("/a/KEY", "/a/KEY"),
+    ] {
+        let mut current = parameter(name, "", "current");
+        current.as_object_mut().unwrap().remove("Selector");
+        let parameters = [
+            parameter(name, ":3", "third"),
+            parameter(name, ":live", "labelled"),
+            current,
+        ];
+        proxy.respond_with(
+            200,
+            json!({"Parameters": parameters, "InvalidParameters": [format!("{requested}:4")]}),
+        );
+        let selected = [":3", "", ":live"].map(|selector| format!("{requested}{selector}"));
+        let router = revealing(&selected.each_ref().map(|it| &**it), secrets(&proxy, ""));
+        let values = value_or_detail(&router, "T.T").await;
+        assert_eq!(
+            values,
+            json!(["third", "current", "labelled"]),
+            "{requested}"
+        );
+        let router = revealing(&[&format!("{requested}:4")], secrets(&proxy, ""));
+        let detail = value_or_detail(&router, "T.T").await;
+        let place = format!("in the parameter '{requested}:4' of AWS");
+        assert!(detail.as_str().unwrap().contains(&place), "{detail}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_path_without_a_leading_slash_is_not_requested() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    for prefix in ["my-stack/", "/my-stack//"] {
+        let (_, detail) = messages(secrets(&proxy, prefix)).await;
+        let what = "is not a valid name for a parameter; a name with slashes begins with one";
+        assert!(
+            detail.contains(&format!("'{prefix}KEY' {what}")),
+            "{detail}"
+        );
+    }
+    assert_eq!(proxy.take_actions(), [""; 0]);
+}
+
+/// Parameter Store's messages for a parameter that the role may not read, whose key it may not use,
+/// whose key is no longer there, and whose name is not valid. Each fails the whole request.
+const REFUSALS: [(&str, &str, &str); 5] = [
+    (
+        "AccessDeniedException",
+        "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform: ssm:GetParameters on \
+         resource: arn:aws:ssm:us-east-1:1:parameter/prod/KMS_KEY because no identity-based policy \
+         allows the ssm:GetParameters action",
+        "access denied: allow ssm:GetParameters on {}",
+    ),
+    (
+        "AccessDeniedException",
+        "The ciphertext refers to a customer master key that does not exist, does not exist in this \
+         region, or you are not allowed to access.",
+        "access denied: allow kms:Decrypt on the KMS key that encrypts {}",
+    ),
+    (
+        "AccessDeniedException",
+        "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform: kms:Decrypt on \
+         resource: arn:aws:kms:us-east-1:1:key/1 because no identity-based policy allows the \
+         kms:Decrypt action (Service: Kms, Status Code: 400)",
+        "access denied: allow kms:Decrypt on the KMS key that encrypts {}",
+    ),
+    (
+        "InvalidKeyId",
+        "arn:aws:kms:us-east-1:1:key/1 is pending deletion.",
+        "not decodable: {} cannot be decrypted with its KMS key",
+    ),
+    (
+        "ValidationException",
+        "Parameter name: can't be prefixed with \"ssm\" (case-insensitive).",
+        "does not accept {} (ValidationException)",
+    ),
+];
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_refused_parameter_does_not_affect_others() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let ids = ["A", "KMS_KEY", "Z"];
+    for id in ids {
+        let name = format!("/prod/{id}");
+        proxy.put_parameter(&name, "SecureString", id).await;
+    }
+    let names = ["T.A@1.0.0", "T.Key@1.0.0", "T.Z@1.0.0"];
+    for (code, message, expected) in REFUSALS {
+        proxy.refuse("/prod/KMS_KEY", code, message);
+        let tools = names.iter().zip(ids);
+        let tools = tools.map(|(name, id)| revealing_tool(name, &[id]));
+        let router = router(tools.collect(), secrets(&proxy, "/prod/"));
+        assert_eq!(value_or_detail(&router, "T.A").await, json!(["A"]));
+        assert_eq!(value_or_detail(&router, "T.Z").await, json!(["Z"]));
+        let detail = value_or_detail(&router, "T.Key").await;
+        let resource = "arn:aws:ssm:us-east-1:*:parameter/prod/KMS_KEY";
+        let expected = expected.replace("{}", resource);
+        assert!(detail.as_str().unwrap().contains(&expected), "{detail}");
+        let sizes = Service::ParameterStore.take_batches(&proxy);
+        assert_eq!(sizes, [3, 1, 1, 1], "{code}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_throttled_request_is_not_split() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    proxy.fail_with(400, "ThrottlingException", "Rate exceeded");
+    let router = revealing(&["A", "B", "C"], secrets(&proxy, ""));
+    let detail = value_or_detail(&router, "T.T").await;
+    assert!(detail.as_str().unwrap().contains("throttled: "), "{detail}");
+    let sizes = Service::ParameterStore.take_batches(&proxy);
+    assert!(
+        !sizes.is_empty() && sizes.iter().all(|&size| size == 3),
+        "{sizes:?}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_denial_names_the_resource_of_a_policy() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let (code, message, _) = REFUSALS[0];
+    proxy.fail_with(400, code, message);
+    let arn = "arn:aws:ssm:eu-west-1:1:parameter/shared/";
+    for (prefix, resource) in [
+        ("", "arn:aws:ssm:us-east-1:*:parameter/KEY"),
+        ("/", "arn:aws:ssm:us-east-1:*:parameter/KEY"),
+        ("/a/b/", "arn:aws:ssm:us-east-1:*:parameter/a/b/KEY"),
+        (arn, "arn:aws:ssm:eu-west-1:1:parameter/shared/KEY"),
+    ] {
+        let (_, detail) = messages(secrets(&proxy, prefix)).await;
+        let allow = format!("allow ssm:GetParameters on {resource}");
+        assert!(detail.contains(&allow), "{detail}");
+    }
+    let router = revealing(&["KEY:3"], secrets(&proxy, "/a/"));
+    let detail = value_or_detail(&router, "T.T").await;
+    let allow = "allow ssm:GetParameters on arn:aws:ssm:us-east-1:*:parameter/a/KEY)";
+    assert!(detail.as_str().unwrap().contains(allow), "{detail}");
+}
+
+/// A function that reveals a secret, and whose store its settings choose.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a program that tests start"]
+async fn revealing_program_of_tests() {
+    assert_program();
+    let toolkit = Toolkit::new([revealing_tool("T.T@1.0.0", &["KEY"])]).unwrap();
+    lambda_tools::serve(toolkit).await.unwrap();
+}
+
+const PROGRAM: &str = "aws_secrets::parameter_store::revealing_program_of_tests";
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn settings_choose_the_store_its_prefix_and_its_endpoint() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    proxy
+        .put_parameter("/my-stack/KEY", "SecureString", "from a setting")
+        .await;
+    let url = proxy.url();
+    let settings = [
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9"),
+        ("AWS_ENDPOINT_URL_SSM", &*url),
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_SECRETS", "parameter-store"),
+        ("TOOLS_SECRETS_PREFIX", "/my-stack/"),
+    ];
+    let environment = [&CREDENTIALS[..], &settings].concat();
+    let events = [(calling(&json!({"tool_id": "T.T"}), &[]), LONG)];
+    let (reports, _) = invoke_on(&mut program(PROGRAM), &events, &environment).await;
+    let body = reports[0].1["body"].as_str().unwrap();
+    assert!(body.contains(r#""value":["from a setting"]"#), "{body}");
+    assert_eq!(proxy.take_actions(), ["GetParameters"]);
+}
+
+#[test]
+fn the_name_of_a_json_secret_is_an_error_at_start_up() {
+    let settings = [
+        ("PORT", "0"),
+        ("TOOLS_SECRETS", "parameter-store"),
+        ("TOOLS_SECRETS_JSON", "prod/tools"),
+    ];
+    let output = program(PROGRAM).envs(settings).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        text.contains("TOOLS_SECRETS_JSON is for TOOLS_SECRETS=secrets-manager"),
+        "{text}"
+    );
+}

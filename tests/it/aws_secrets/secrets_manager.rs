@@ -1,0 +1,128 @@
+//! What only Secrets Manager has: JSON secrets, bytes, and errors of single secrets in a response.
+
+use lambda_tools::secrets::{Secrets, SecretsManager};
+use serde_json::json;
+use test_support::aws::Emulator;
+
+use super::{PERMANENT, call, messages, revealing, value_or_detail};
+use crate::aws::secrets_manager;
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn secrets_are_found_inside_json_and_in_bytes() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
+    proxy.put_secret("prod/tools", &inside.to_string()).await;
+    proxy.put_secret("prod/no-json", "{").await;
+    proxy.put_secret("prod/list", "[]").await;
+    // Bytes that are UTF-8, and bytes that are not.
+    for (name, value) in [("BYTES", "dGV4dA=="), ("NO_TEXT", "//4=")] {
+        proxy.put_binary_secret(name, value).await;
+    }
+    let store = || SecretsManager::new().client(client.clone());
+    let inside = |name: &str| store().json(name);
+
+    for (store, id, value) in [
+        (inside("prod/tools"), "KEY", "inside"),
+        (inside("prod/tools"), "PORT", "5432"),
+        (inside("prod/tools"), "NESTED", r#"{"a":[1]}"#),
+        (store(), "BYTES", "text"),
+    ] {
+        let router = revealing(&[id], Secrets::from_store(store));
+        assert_eq!(value_or_detail(&router, "T.T").await, json!([value]));
+        assert_eq!(proxy.take_requests().len(), 1);
+    }
+    for (store, id, part) in [
+        (
+            inside("prod/tools"),
+            "NONE",
+            "in the key 'NONE' of the secret 'prod/tools'",
+        ),
+        (
+            inside("prod/tools"),
+            "OTHER",
+            "in the key 'OTHER' of the secret",
+        ),
+        (
+            inside("prod/nowhere"),
+            "KEY",
+            "in the key 'KEY' of the secret",
+        ),
+        (
+            inside("prod/no-json"),
+            "KEY",
+            "not decodable: the secret 'prod/no-json'",
+        ),
+        (
+            inside("prod/list"),
+            "KEY",
+            "'prod/list' is not a JSON object",
+        ),
+        (
+            store(),
+            "NO_TEXT",
+            "holds bytes that are not UTF-8; store them as base64",
+        ),
+    ] {
+        let router = revealing(&[id], Secrets::from_store(store));
+        let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
+        let message = body["developer_message"].as_str().unwrap();
+        assert_eq!(status, 400);
+        assert!(message.contains(part), "{message}");
+        let is_missing = part.starts_with("in the");
+        assert_eq!(
+            body.get("missing_requirements").is_some(),
+            is_missing,
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_denial_names_the_permission() {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    let client = secrets_manager(&proxy);
+    let store = || SecretsManager::new().client(client.clone());
+    let each = || Secrets::from_store(store().prefix("prod/"));
+    let json = || Secrets::from_store(store().json("tools"));
+
+    let not_allowed = "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform";
+    proxy.fail_with(400, "AccessDeniedException", not_allowed);
+    let (message, detail) = messages(each()).await;
+    assert_eq!(message, PERMANENT);
+    assert!(
+        detail.contains("allow secretsmanager:BatchGetSecretValue on *"),
+        "{detail}"
+    );
+    let (_, detail) = messages(json()).await;
+    let allow = "allow secretsmanager:GetSecretValue on \
+                 arn:aws:secretsmanager:us-east-1:*:secret:tools-??????";
+    assert!(detail.contains(allow), "{detail}");
+    assert!(
+        detail.contains("; if that is allowed, there is no such secret"),
+        "{detail}"
+    );
+    proxy.fail_with(400, "AccessDeniedException", "Access to KMS is not allowed");
+    let (_, detail) = messages(json()).await;
+    assert!(detail.contains("allow kms:Decrypt"), "{detail}");
+
+    let one = |code: &str| {
+        json!({"SecretValues": [], "Errors": [
+            {"SecretId": "prod/KEY", "ErrorCode": code, "Message": not_allowed}]})
+    };
+    proxy.respond_with(200, one("AccessDeniedException"));
+    let (_, detail) = messages(each()).await;
+    let allow = "allow secretsmanager:GetSecretValue on \
+                 arn:aws:secretsmanager:us-east-1:*:secret:prod/KEY-??????";
+    assert!(detail.contains(allow), "{detail}");
+    proxy.respond_with(200, one("InvalidRequestException"));
+    let (message, _) = messages(each()).await;
+    assert_eq!(
+        message, "Secrets required before this tool can be called",
+        "marked for deletion"
+    );
+}
