@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
+    sync::LazyLock,
 };
 
 use axum::{Router, http::HeaderMap, routing::get};
@@ -349,12 +350,58 @@ fn check_long_calls(template: &Template) {
     for (tasks, monitoring, count) in [
         ("no", "off", 0),
         ("yes", "off", 0),
-        ("no", "on", 1),
-        ("yes", "on", 3),
+        ("no", "on", 4),
+        ("yes", "on", 6),
     ] {
-        let resources = template.resources(&[("Tasks", tasks), ("Monitoring", monitoring)]);
-        let alarms = of_type(&resources, "AWS::CloudWatch::Alarm");
-        assert_eq!(alarms.len(), count, "{tasks} {monitoring}");
+        for email in ["", "ops@example.com"] {
+            let parameters = [
+                ("Tasks", tasks),
+                ("Monitoring", monitoring),
+                ("AlarmEmail", email),
+            ];
+            let resources = template.resources(&parameters);
+            let alarms = of_type(&resources, "AWS::CloudWatch::Alarm");
+            assert_eq!(alarms.len(), count, "{tasks} {monitoring}");
+            let notifies = monitoring == "on" && !email.is_empty();
+            assert_eq!(resources.contains_key("Alarms"), notifies);
+            let actions = notifies.then(|| json!([{"Ref": "Alarms"}]));
+            for alarm in alarms {
+                assert_eq!(alarm.get("AlarmActions"), actions.as_ref());
+            }
+        }
+    }
+    check_alarms(template);
+}
+
+/// Checks that the alarms on the log are those of this repository's function, which other tests set
+/// off.
+fn check_alarms(template: &Template) {
+    static ROOT: LazyLock<Template> =
+        LazyLock::new(|| Template::transform(&repository("template.yaml")));
+    let of_project = template.resources(&[("Monitoring", "on")]);
+    let of_toolbox = ROOT.resources(&[]);
+    let log_alarm = |resources: &BTreeMap<&str, Value>, name: &str| {
+        let mut alarm = resources[name]["Properties"].clone();
+        for field in ["AlarmActions", "AlarmDescription"] {
+            alarm.as_object_mut().unwrap().remove(field);
+        }
+        let metric = alarm.as_object_mut().unwrap().remove("MetricName").unwrap();
+        let mut values = Vec::new();
+        for filter in of_type(resources, "AWS::Logs::MetricFilter") {
+            let transformation = &filter["MetricTransformations"][0];
+            if transformation["MetricName"] == metric {
+                assert_eq!(transformation["MetricNamespace"], alarm["Namespace"]);
+                let [pattern, value] = [&filter["FilterPattern"], &transformation["MetricValue"]];
+                values.push((pattern.to_string(), value.to_string()));
+            }
+        }
+        values.sort();
+        (alarm, values)
+    };
+    for name in ["LoggedErrors", "Refuses", "Fails"] {
+        let expected = log_alarm(&of_toolbox, &format!("Toolbox{name}"));
+        assert!(!expected.1.is_empty());
+        assert_eq!(log_alarm(&of_project, name), expected, "{name}");
     }
 }
 
@@ -386,6 +433,7 @@ fn check_invocations(template: &Template) {
         *expiry,
         json!({"AttributeName": "expires_at", "Enabled": true})
     );
+    assert_eq!(table.get("PointInTimeRecoverySpecification"), None);
 }
 
 /// Checks that the role allows what the function does, that its URL is as open as the answer says,

@@ -1,6 +1,11 @@
 //! SAM templates, as a deployment with certain parameters expands them.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Value, json};
 
@@ -13,20 +18,54 @@ pub type Parameters<'a> = [(&'a str, &'a str)];
 pub struct Template {
     /// The result of the transform.
     pub json: Value,
+    defaults: BTreeMap<String, String>,
 }
 
 impl Template {
     /// Transforms a template.
     pub fn transform(path: &Path) -> Self {
-        let output = Command::new(installed("python"))
+        Self::transform_each(path, &[vec![]]).remove(0)
+    }
+
+    /// Transforms a template once for each of these sets of parameters: SAM itself reads some.
+    pub fn transform_each(path: &Path, sets: &[Vec<(&str, &str)>]) -> Vec<Self> {
+        let mut python = Command::new(installed("python"))
             .arg(repository("functions/toolbox/tests/sam_transform.py"))
             .arg(path)
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        let mut stdin = python.stdin.take().unwrap();
+        let lines = sets.iter().map(|set| {
+            let set: BTreeMap<_, _> = set.iter().copied().collect();
+            format!("{}\n", json!(set))
+        });
+        stdin
+            .write_all(lines.collect::<String>().as_bytes())
+            .unwrap();
+        drop(stdin);
+        let output = python.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
-        let json = serde_json::from_slice(&output.stdout).unwrap();
-        Self { json }
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let templates: Vec<_> = stdout.lines().map(Self::of).collect();
+        assert_eq!(templates.len(), sets.len(), "{stderr}");
+        templates
+    }
+
+    fn of(transformed: &str) -> Self {
+        let json: Value = serde_json::from_str(transformed).unwrap();
+        let parameters = json["Parameters"].as_object().into_iter().flatten();
+        let defaults = parameters.map(|(name, it)| (name.clone(), text_of(&it["Default"])));
+        let defaults = defaults.collect();
+        Self { json, defaults }
+    }
+
+    /// Returns the default of a parameter.
+    pub fn default_of(&self, parameter: &str) -> &str {
+        &self.defaults[parameter]
     }
 
     /// Returns true if the template's rules accept these parameters.
@@ -39,14 +78,17 @@ impl Template {
     /// Returns the resources that these parameters create, by their names, with the values of
     /// parameters and conditions.
     pub fn resources(&self, parameters: &Parameters<'_>) -> BTreeMap<&str, Value> {
-        let all = self.json["Resources"].as_object().unwrap().iter();
-        let exists = |resource: &Value| {
-            let name = resource["Condition"].as_str();
-            name.is_none_or(|name| self.holds(name, parameters))
-        };
-        all.filter(|(_, resource)| exists(resource))
-            .map(|(name, resource)| (&**name, self.resolve(resource, parameters)))
-            .collect()
+        let all = self.json["Resources"].as_object().unwrap().keys();
+        let existing = all.filter_map(|name| Some((&**name, self.resource(name, parameters)?)));
+        existing.collect()
+    }
+
+    /// Returns one of these resources, or `None` if it does not exist.
+    pub fn resource(&self, name: &str, parameters: &Parameters<'_>) -> Option<Value> {
+        let resource = &self.json["Resources"][name];
+        let condition = resource["Condition"].as_str();
+        let exists = condition.is_none_or(|name| self.holds(name, parameters));
+        exists.then(|| self.resolve(resource, parameters))
     }
 
     fn holds(&self, condition: &str, parameters: &Parameters<'_>) -> bool {
@@ -70,13 +112,13 @@ impl Template {
 
     /// Returns a text, or the value of the parameter that it refers to.
     fn text(&self, value: &Value, parameters: &Parameters<'_>) -> String {
-        let as_text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
         let Some(name) = value["Ref"].as_str() else {
-            return as_text(value);
+            return text_of(value);
         };
         let given = parameters.iter().find(|(known, _)| *known == name);
-        let default = || as_text(&self.json["Parameters"][name]["Default"]);
-        given.map_or_else(default, |(_, value)| (*value).to_owned())
+        given
+            .map_or(&*self.defaults[name], |(_, value)| value)
+            .to_owned()
     }
 
     fn resolve(&self, value: &Value, parameters: &Parameters<'_>) -> Value {
@@ -87,12 +129,23 @@ impl Template {
                 self.resolve(&arguments[if holds { 1 } else { 2 }], parameters)
             }
             (Some(("Fn::Split", arguments)), _) => {
-                let list = self.text(&arguments[1], parameters);
-                list.split(arguments[0].as_str().unwrap()).collect()
+                let list = self.resolve(&arguments[1], parameters);
+                match list.as_str() {
+                    Some(list) => list.split(arguments[0].as_str().unwrap()).collect(),
+                    None => json!({"Fn::Split": [arguments[0], list]}),
+                }
             }
-            (Some(("Ref", name)), _)
-                if !self.json["Parameters"][name.as_str().unwrap()].is_null() =>
-            {
+            (Some(("Fn::Join", arguments)), _) => {
+                let items = self.resolve(&arguments[1], parameters);
+                let texts = items
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|it| it.as_str().unwrap());
+                let texts: Vec<_> = texts.collect();
+                texts.join(arguments[0].as_str().unwrap()).into()
+            }
+            (Some(("Ref", name)), _) if self.defaults.contains_key(name.as_str().unwrap()) => {
                 self.text(value, parameters).into()
             }
             (_, Value::Array(items)) => {
@@ -107,6 +160,11 @@ impl Template {
             _ => value.clone(),
         }
     }
+}
+
+/// Returns a text, or the text of another value.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or(value.to_string(), str::to_owned)
 }
 
 /// Returns the function that a value calls, and its argument.
