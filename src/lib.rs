@@ -38,7 +38,7 @@
 //! | [`idempotency`], [`long_calls`] | what happens when a call is repeated; calls that take longer than their clients wait |
 //! | [`testing`] | replaying and recording events |
 //! | [`explorer`], [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | trying tools in a browser; connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
-//! | [`lambda`], [`operations`], [`environment`] | deploying; logs, metrics and traces; every variable |
+//! | [`lambda`], [`operations`], [`quotas`], [`environment`] | deploying; logs, metrics and traces; how many calls may run; every variable |
 //! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
 //!
 //! # Cargo features
@@ -61,6 +61,7 @@
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
 //! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
+//! | `parameter-store` | tools' secrets from Parameter Store (`TOOLS_SECRETS=parameter-store`) |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
 //! | `tasks` | calls in the background, which MCP clients ask for later ([`long_calls`]) |
@@ -139,6 +140,9 @@ pub mod callers {}
 #[cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/clients.md"))]
 pub mod clients {}
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/containers.md")]
+pub mod containers {}
+#[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/costs.md")]
 pub mod costs {}
 #[doc = include_str!("pages.md")]
@@ -147,6 +151,9 @@ pub mod environment {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/explorer.md")]
 pub mod explorer {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/first-deployment.md")]
+pub mod first_deployment {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/lambda.md")]
 pub mod lambda {}

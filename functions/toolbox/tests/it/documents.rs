@@ -1,10 +1,13 @@
-//! Runs the commands of the pages below `docs/`; `generated` runs those of the README. Another test of the library checks
-//! that every block is of a kind that is run here, is compiled, or is marked.
+//! Runs the commands of the pages below `docs/`; `first_deployment` runs those of its page, and
+//! `generated` those of the README. Another test of the library checks that every block is of a kind
+//! that is run here, is compiled, or is marked.
 
 use std::{fs, path::PathBuf, process};
 
 use serde_json::Value;
-use test_support::documents::{ADDRESS, Block, Command, blocks, commands, matches, pages};
+use test_support::documents::{
+    ADDRESS, Block, Command, FIRST_DEPLOYMENT, blocks, commands, matches, pages,
+};
 
 use crate::{
     clients::stdout_of,
@@ -126,7 +129,9 @@ fn run_all(stub: &str) {
     let name = format!("pages-{}", process::id());
     let folder = std::env::temp_dir().join(name);
     let mut count = 0;
-    for (path, text) in pages().into_iter().filter(|(path, _)| path != "README.md") {
+    let elsewhere = ["README.md", FIRST_DEPLOYMENT];
+    let pages = pages().into_iter();
+    for (path, text) in pages.filter(|(path, _)| !elsewhere.contains(&&**path)) {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let mut page = Page {

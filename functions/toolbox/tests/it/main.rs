@@ -5,11 +5,14 @@ mod artifacts;
 mod claude_code;
 mod clients;
 mod conformance;
+#[cfg(target_os = "linux")]
+mod containers;
 mod deployed;
 mod documents;
 mod events;
 mod explorer;
 mod figma;
+mod first_deployment;
 mod lambda;
 mod leaks;
 mod licenses;

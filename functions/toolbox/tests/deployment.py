@@ -1,0 +1,217 @@
+"""Plays CloudFormation and CloudWatch Logs with an emulator of AWS, for the test of a first deployment.
+
+`deploy TEMPLATE STACK NAME=VALUE…` creates the resources that the commands of a first deployment
+read, as the expanded template describes them, and prints the variables of the toolbox. `stack
+TEMPLATE STACK URL NAME=VALUE…` creates the stack itself, with its parameters and outputs. `log
+STACK` takes the lines of standard input into the toolbox's log, and the metrics in them.
+"""
+
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import zipfile
+
+import boto3
+from samcli.cli.types import CfnParameterOverridesType
+
+REGION, ACCOUNT = "us-east-1", "123456789012"
+
+
+class Stack:
+    """A template with values of its parameters."""
+
+    def __init__(self, path, name, values):
+        script = pathlib.Path(__file__).with_name("sam_transform.py")
+        expanded = subprocess.run(
+            [sys.executable, script, path], input=json.dumps(values), text=True, capture_output=True
+        )
+        if expanded.returncode:
+            sys.exit(expanded.stderr)
+        self.template, self.name = json.loads(expanded.stdout), name
+        self.parameters = {}
+        for parameter, declared in self.template["Parameters"].items():
+            value = str(values.pop(parameter, declared["Default"]))
+            self.parameters[parameter] = value
+            allowed = [str(it) for it in declared.get("AllowedValues", [value])]
+            pattern = declared.get("AllowedPattern", "")
+            if value not in allowed or not re.search(pattern, value):
+                sys.exit(f"{parameter} may not be {value}")
+        if values:
+            sys.exit(f"the template has no parameters {list(values)}")
+        for rule in self.template.get("Rules", {}).values():
+            for assertion in rule["Assertions"]:
+                if not self.value(assertion["Assert"]):
+                    sys.exit(assertion["AssertDescription"])
+
+    def exists(self, resource):
+        return "Condition" not in resource or self.holds(resource["Condition"])
+
+    def holds(self, condition):
+        return self.value(self.template["Conditions"][condition])
+
+    def resources(self, kind):
+        """Returns the properties of the resources of a type, by the names that they get."""
+        for name, resource in self.template["Resources"].items():
+            if resource["Type"] == kind and self.exists(resource):
+                yield self.reference(name), self.value(resource["Properties"])
+
+    def reference(self, name):
+        """Returns the value of a reference."""
+        if name in self.parameters:
+            return self.parameters[name]
+        pseudo = {"AWS::StackName": self.name, "AWS::Region": REGION, "AWS::AccountId": ACCOUNT,
+                  "AWS::Partition": "aws", "AWS::NoValue": None}
+        if name in pseudo:
+            return pseudo[name]
+        resource = self.template["Resources"][name]
+        properties, kind = resource["Properties"], resource["Type"]
+        if kind == "AWS::Lambda::Alias":
+            function = self.reference(properties["FunctionName"]["Ref"])
+            return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}:{properties['Name']}"
+        if kind == "AWS::CloudWatch::Dashboard":
+            return self.value(properties["DashboardName"])
+        return f"{self.name}-{name}-1EXAMPLE"
+
+    def value(self, it):
+        """Returns a value without functions and references."""
+        if isinstance(it, list):
+            return [value for value in map(self.value, it) if value is not None]
+        if not isinstance(it, dict):
+            return it
+        if len(it) != 1:
+            return {name: self.value(value) for name, value in it.items() if self.value(value) is not None}
+        ((function, of),) = it.items()
+        if function == "Ref":
+            return self.reference(of)
+        if function == "Condition" and isinstance(of, str):
+            return self.holds(of)
+        if function == "Fn::If":
+            return self.value(of[1 if self.holds(of[0]) else 2])
+        if function == "Fn::Equals":
+            return str(self.value(of[0])) == str(self.value(of[1]))
+        if function == "Fn::Not":
+            return not self.value(of[0])
+        if function in ("Fn::And", "Fn::Or"):
+            return (all if function == "Fn::And" else any)(self.value(item) for item in of)
+        if function == "Fn::Join":
+            return of[0].join(map(str, self.value(of[1])))
+        if function == "Fn::Sub":
+            text, names = (of, {}) if isinstance(of, str) else of
+            known = {name: self.value(value) for name, value in names.items()}
+            found = lambda match: str(known.get(match[1]) or self.reference(match[1].split(".")[0]))
+            return re.sub(r"\$\{([^}]+)\}", found, text)
+        if function.startswith("Fn::"):
+            # No test reads it.
+            return json.dumps(it)
+        return {function: self.value(of)}
+
+
+def given(values):
+    """Returns the values of parameters as `sam deploy` reads them."""
+    return CfnParameterOverridesType().convert(values, None, None) if values else {}
+
+
+def client(service):
+    return boto3.client(service, region_name=REGION)
+
+
+def is_missing(ask, **name):
+    """Returns true if what a request asks for does not exist yet."""
+    try:
+        ask(**name)
+    except Exception as error:
+        if "NotFound" in repr(error):
+            return True
+        raise
+    return False
+
+
+def create_secrets(stack):
+    secrets = client("secretsmanager")
+    for _, secret in stack.resources("AWS::SecretsManager::Secret"):
+        if is_missing(secrets.describe_secret, SecretId=secret["Name"]):
+            value = secrets.get_random_password(**secret["GenerateSecretString"])["RandomPassword"]
+            secrets.create_secret(Name=secret["Name"], SecretString=value)
+
+
+def create_function(stack):
+    """Creates the toolbox, or its next version, and moves the alias; returns its variables."""
+    lambdas, function = client("lambda"), stack.reference("Toolbox")
+    properties = dict(stack.resources("AWS::Lambda::Function"))[function]
+    variables = properties["Environment"]["Variables"]
+    archive = io.BytesIO()
+    zipfile.ZipFile(archive, "w").close()
+    settings = {"Runtime": properties["Runtime"], "Timeout": int(properties["Timeout"]),
+                "MemorySize": int(properties["MemorySize"]), "Environment": {"Variables": variables}}
+    role = stack.reference("ToolboxRole")
+    if is_missing(lambdas.get_function, FunctionName=function):
+        arn = client("iam").create_role(RoleName=role, AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+        lambdas.create_function(FunctionName=function, Role=arn, Handler="bootstrap",
+                                Code={"ZipFile": archive.getvalue()}, **settings)
+    else:
+        lambdas.update_function_configuration(FunctionName=function, **settings)
+    version = lambdas.publish_version(FunctionName=function)["Version"]
+    alias = {"FunctionName": function, "Name": "live", "FunctionVersion": version}
+    is_new = is_missing(lambdas.get_alias, FunctionName=function, Name="live")
+    (lambdas.create_alias if is_new else lambdas.update_alias)(**alias)
+    return variables
+
+
+def create_stack(path, name, url, *values):
+    stack = Stack(path, name, given(values))
+    known = {"ToolboxUrl": url, "ToolboxMcpUrl": f"{url}/mcp"}
+    outputs = {name: {"Value": known.get(name) or stack.value(output["Value"])}
+               for name, output in stack.template["Outputs"].items() if stack.exists(output)}
+    body = {"Parameters": stack.template["Parameters"], "Outputs": outputs,
+            "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
+    formation = client("cloudformation")
+    is_new = stack.name not in [it["StackName"] for it in formation.describe_stacks()["Stacks"]]
+    values = [{"ParameterKey": key, "ParameterValue": it} for key, it in stack.parameters.items()]
+    (formation.create_stack if is_new else formation.update_stack)(
+        StackName=stack.name, TemplateBody=json.dumps(body), Parameters=values)
+
+
+def deploy(path, name, *values):
+    stack = Stack(path, name, given(values))
+    logs, tables, watch = client("logs"), client("dynamodb"), client("cloudwatch")
+    for group, _ in stack.resources("AWS::Logs::LogGroup"):
+        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            logs.create_log_group(logGroupName=group)
+    for table, properties in stack.resources("AWS::DynamoDB::Table"):
+        if is_missing(tables.describe_table, TableName=table):
+            settings = ["KeySchema", "AttributeDefinitions", "BillingMode"]
+            tables.create_table(TableName=table, **{it: properties[it] for it in settings})
+    create_secrets(stack)
+    for alarm, properties in stack.resources("AWS::CloudWatch::Alarm"):
+        properties["Threshold"] = float(properties["Threshold"])
+        watch.put_metric_alarm(AlarmName=alarm, **properties)
+    for _, properties in stack.resources("AWS::CloudWatch::Dashboard"):
+        watch.put_dashboard(**properties)
+    print(json.dumps(create_function(stack)))
+
+
+def log(stack):
+    logs, watch, now = client("logs"), client("cloudwatch"), int(time.time() * 1000)
+    lines = [line.rstrip("\n") for line in sys.stdin]
+    to = {"logGroupName": f"{stack}-ToolboxLog-1EXAMPLE", "logStreamName": str(now)}
+    logs.create_log_stream(**to)
+    logs.put_log_events(**to, logEvents=[{"timestamp": now, "message": line} for line in lines])
+    for fields in [json.loads(line) for line in lines if line.startswith("{")]:
+        for directive in fields.get("_aws", {}).get("CloudWatchMetrics", []):
+            for names in directive["Dimensions"]:
+                of = [{"Name": name, "Value": fields[name]} for name in names]
+                data = [{"MetricName": it["Name"], "Value": fields[it["Name"]], "Dimensions": of}
+                        for it in directive["Metrics"]]
+                watch.put_metric_data(Namespace=directive["Namespace"], MetricData=data)
+        # The emulator has neither metrics out of logs nor alarms that go off.
+        if fields.get("reason") == "quota_exceeded":
+            for alarm in watch.describe_alarms(AlarmNamePrefix=f"{stack}-ToolboxQuotas")["MetricAlarms"]:
+                watch.set_alarm_state(
+                    AlarmName=alarm["AlarmName"], StateValue="ALARM", StateReason="It is played.")
+
+
+{"deploy": deploy, "stack": create_stack, "log": log}[sys.argv[1]](*sys.argv[2:])
