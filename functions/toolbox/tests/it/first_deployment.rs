@@ -36,7 +36,7 @@ fn steps(page: &str) -> Vec<usize> {
     numbered.collect()
 }
 
-/// Returns true if the lines of an output are the expected ones. A line `…` stands for any lines.
+/// Returns true if an output has the expected lines. A line `…` matches any number of lines.
 fn matches(expected: &[&str], actual: &[&str]) -> bool {
     let Some((line, others)) = expected.split_first() else {
         return actual.is_empty();
@@ -50,7 +50,7 @@ fn matches(expected: &[&str], actual: &[&str]) -> bool {
     matches_line(line, first) && matches(others, rest)
 }
 
-/// Does the same for a line, in which `…` stands for any text.
+/// Returns true if a line is the expected one, in which `…` matches any text.
 fn matches_line(expected: &str, actual: &str) -> bool {
     let parts: Vec<_> = expected.split('…').collect();
     let (first, rest) = parts.split_first().unwrap();

@@ -297,7 +297,7 @@ fn tables_have_the_properties_that_the_store_needs() {
         let expiry = &table["TimeToLiveSpecification"];
         assert_eq!(expiry["Enabled"], true, "{name}");
         assert_eq!(table["BillingMode"], "PAY_PER_REQUEST", "{name}");
-        // What lives for an hour needs no backup.
+        // Records that are kept for an hour need no backup.
         let backups = &table["PointInTimeRecoverySpecification"];
         let has_backups = backups["PointInTimeRecoveryEnabled"] == true;
         assert_eq!(has_backups, name == "Grants");

@@ -1,4 +1,4 @@
-//! What is in front of a function in an account: its alias, an HTTP API, and Lambda's API.
+//! The entry points of a deployed function: its alias, an HTTP API, and Lambda's API.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use test_support::{
     invocations::{End, Function},
 };
 
-/// What an HTTP API has in its events.
+/// The domain of the HTTP API, as its events name it.
 const DOMAIN: &str = "r3pmxmplak.execute-api.us-east-1.amazonaws.com";
 
 /// A stack with a function behind an HTTP API.

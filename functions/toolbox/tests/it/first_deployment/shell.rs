@@ -17,7 +17,7 @@ use crate::{
     support::{installed, repository},
 };
 
-/// What follows the output of a block.
+/// The line that ends the output of a block.
 const END: &str = "the end of the block:";
 
 /// A running shell in a folder of its own.
@@ -31,7 +31,7 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// Starts a shell in what stands for a clone of the repository.
+    /// Starts a shell in a folder that is used like a clone of the repository.
     pub(super) async fn start(variables: &[(&str, String)]) -> Self {
         let claude = ClaudeCode::new("first-deployment");
         let folder = claude.home.join("clone");

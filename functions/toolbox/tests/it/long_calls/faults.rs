@@ -116,12 +116,12 @@ async fn a_call_that_cannot_be_handed_over_is_rejected_and_may_be_repeated() {
         assert_eq!(rejected["isError"], true, "{treatment:?}: {rejected}");
         let text = format!("The tool server is temporarily unavailable.{advice}");
         assert_eq!(text_of(&rejected), text, "{treatment:?}");
-        // What remains in the table says that nothing runs, and nothing will.
+        // The remaining record says that nothing runs or will run.
         for item in tools.table.items() {
             let has = |name| item.get(name).is_some();
             assert!(!has("sealed") && !has("until"), "{treatment:?}: {item}");
         }
-        // What got no answer may have been accepted.
+        // An invocation without an answer may have been accepted.
         for event in tools.function.invocations() {
             let stray = tools.function.invoke(&event, None).await;
             assert_ne!(stray, End::Died, "{treatment:?}");
