@@ -41,7 +41,7 @@ use axum::{Router, http::Method};
 
 use admission::AppState;
 use codec::{Codec, Declaration};
-pub(crate) use mcp::AgentCoreFormat;
+pub(crate) use mcp::{AgentCoreFormat, registry_entry};
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;
 pub(crate) use oxp::{DirectCallFormat, list_for};

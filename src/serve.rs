@@ -1,6 +1,6 @@
 //! Running the server: on Lambda, or as a local HTTP server.
 //!
-//! The module that selects the real clock and applies the settings in the environment.
+//! This module selects the real clock and applies the settings in the environment.
 
 mod export;
 pub(crate) mod lambda;
@@ -30,7 +30,8 @@ use axum::Router;
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
 /// A program that is started with `--tools-for` and the name of an API, as in `GET /tools?for=…`,
-/// prints the list of its tools for this API, and ends (Cargo feature `models`).
+/// prints the list of its tools for this API, and ends (Cargo feature `models`). With `--server-json`,
+/// a name and a URL, it prints its entry for [MCP's registry](crate::mcp), and ends.
 ///
 /// # Errors
 /// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on
@@ -39,7 +40,7 @@ use axum::Router;
 /// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print_list(server.toolkit())? {
+    if export::print(&mut server)? {
         return Ok(());
     }
     settings::apply(&mut server)?;
@@ -74,7 +75,7 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print_list(server.toolkit())? {
+    if export::print(&mut server)? {
         return Ok(());
     }
     settings::apply(&mut server)?;

@@ -1,7 +1,8 @@
 //! The description of a server.
 
-use http::Uri;
 use serde::Serialize;
+
+use crate::{Icon, tool::icon::is_web_page};
 
 /// The description of a server: its title, its version and a sentence about it.
 ///
@@ -20,9 +21,11 @@ pub struct ServerInfo {
     title: String,
     description: String,
     version: String,
-    /// Not a part of OpenTool's `info`, which is this type's JSON.
+    /// The URL for users' questions; not a part of OpenTool's `info`, which is this type's JSON.
     #[serde(skip)]
     pub(crate) support_url: Option<String>,
+    #[serde(skip)]
+    pub(crate) icons: Vec<Icon>,
 }
 
 impl ServerInfo {
@@ -36,6 +39,7 @@ impl ServerInfo {
             description: "Tools for AI agents.".into(),
             version: version.into(),
             support_url: None,
+            icons: Vec::new(),
         }
     }
 
@@ -52,6 +56,14 @@ impl ServerInfo {
     #[must_use]
     pub fn support_url(mut self, url: impl Into<String>) -> Self {
         self.support_url = Some(url.into());
+        self
+    }
+
+    /// Adds an icon that MCP clients may show: an `https://` URL, or an [`Icon`]. Further icons are
+    /// for other sizes or backgrounds. An invalid icon is an error at start-up.
+    #[must_use]
+    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
+        self.icons.push(icon.into());
         self
     }
 
@@ -82,10 +94,7 @@ fn is_support_url(url: &str) -> bool {
         let parts: Vec<_> = address.split('@').collect();
         return parts.len() == 2 && parts.iter().all(|part| !part.is_empty());
     }
-    let parsed = url.parse::<Uri>().ok();
-    let authority = parsed.as_ref().and_then(Uri::authority);
-    url.starts_with("https://")
-        && authority.is_some_and(|it| !it.host().is_empty() && !it.as_str().contains('@'))
+    is_web_page(url)
 }
 
 impl Default for ServerInfo {

@@ -13,6 +13,7 @@ mod elicitation;
 mod error;
 mod format;
 mod progress;
+mod registry;
 mod rejection;
 mod request;
 mod response;
@@ -47,6 +48,7 @@ use crate::{
 pub(crate) use agentcore::AgentCoreFormat;
 use catalogue::{Catalogue, ListResult, TTL_MS};
 use format::McpFormat;
+pub(crate) use registry::registry_entry;
 use response::Meta;
 use revision::Revision;
 use transport::TASKS;
@@ -56,8 +58,8 @@ const CALL: Purpose = Purpose::Call("POST /mcp");
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
     info: ServerInfo,
-    /// `serverInfo`.
-    server_info: OnceLock<Box<RawValue>>,
+    /// `serverInfo`, without and with icons.
+    server_info: [OnceLock<Box<RawValue>>; 2],
     catalogue: Catalogue,
 }
 
@@ -91,7 +93,7 @@ impl Codec for McpCodec {
     fn new(info: &ServerInfo) -> Self {
         Self {
             info: info.clone(),
-            server_info: OnceLock::new(),
+            server_info: [OnceLock::new(), OnceLock::new()],
             catalogue: Catalogue::default(),
         }
     }
@@ -123,8 +125,8 @@ impl Codec for McpCodec {
     }
 
     fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        let pages = self.catalogue.pages(tools);
-        let meta = Meta::of(format, self.server_info());
+        let pages = self.catalogue.pages(tools, format.has_icons());
+        let meta = Meta::of(format, self.server_info_with(true));
         let result = ListResult::of(&pages, format.page, format.is_modern(), meta);
         EncodedList::new(response::encode(format, &result))
     }
@@ -164,9 +166,18 @@ impl Codec for McpCodec {
 
 impl McpCodec {
     fn server_info(&self) -> &RawValue {
+        self.server_info_with(false)
+    }
+
+    /// Returns `serverInfo`, with icons if there are any. Results of calls have none, to stay small.
+    fn server_info_with(&self, icons: bool) -> &RawValue {
         let info = &self.info;
-        self.server_info.get_or_init(|| {
-            let value = json!({"name": info.title(), "version": info.version()});
+        let has_icons = icons && !info.icons.is_empty();
+        self.server_info[usize::from(has_icons)].get_or_init(|| {
+            let mut value = json!({"name": info.title(), "version": info.version()});
+            if has_icons {
+                value["icons"] = json!(info.icons);
+            }
             to_raw_value(&value).expect("JSON values can be serialized as JSON")
         })
     }
@@ -177,7 +188,7 @@ impl McpCodec {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server_info(),
+            "serverInfo": self.server_info_with(revision.has_icons()),
             "instructions": self.info.about(),
         });
         if recognizes_call_ids {
@@ -202,7 +213,7 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        let meta = Meta::of(format, self.server_info());
+        let meta = Meta::of(format, self.server_info_with(true));
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }

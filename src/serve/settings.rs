@@ -22,12 +22,12 @@ pub(super) use variables::{choice, get, list, seconds, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
+    Auth, Icon, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
     protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
-/// Fills in what the program has not set on `server`.
-/// An error also names the variables that may be misspelt settings.
+/// Fills in what the program has not set on `server`. An error also names the variables that may be
+/// misspelt settings.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     fill(server).map_err(|InvalidSetting(text)| {
         let unknown = unknown::sentences(server).into_iter();
@@ -168,6 +168,10 @@ fn check_info(info: &ServerInfo) -> Result<(), InvalidSetting> {
          https://example.com/help, or mailto: with one address, such as mailto:help@example.com; \
          spaces and characters outside of ASCII must be encoded"
             .into()
+    })?;
+    let mistake = info.icons.iter().flat_map(Icon::mistakes).next();
+    check(mistake.is_none(), || {
+        format!("ServerInfo::icon: {}", mistake.unwrap_or_default())
     })
 }
 
@@ -283,7 +287,7 @@ fn dynamodb(_: &str) -> Result<fn(String) -> crate::store::DynamoDb, InvalidSett
     Ok(crate::store::DynamoDb::new)
 }
 
-/// Returns an error, which names the setting; never a store.
+/// Returns an error that names the setting: without the Cargo feature, there is no such store.
 #[cfg(not(feature = "dynamodb"))]
 fn dynamodb(setting: &str) -> Result<fn(String) -> crate::store::memory::Memory, InvalidSetting> {
     Err(without_feature(setting, "dynamodb"))

@@ -56,6 +56,7 @@ pub use tool::{
     definition::ToolDefinition,
     failure::Failure,
     handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
+    icon::Icon,
     id::{IdError, ToolId},
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
     toolkit::Toolkit,
@@ -63,3 +64,8 @@ pub use tool::{
 
 // The crates whose types are part of this crate's interface.
 pub use {schemars, serde_json};
+
+/// Compiles the code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -56,7 +56,7 @@ const META: JsonScope = JsonScope::Fields(&[
     ("tracestate", JsonScope::Scalar),
 ]);
 
-/// The params of all methods; anything else is not built.
+/// The params that methods read; no values are built of others.
 const PARAMS: JsonScope = JsonScope::Fields(&[
     ("name", JsonScope::Scalar),
     ("arguments", JsonScope::Whole),
@@ -98,7 +98,7 @@ pub(super) fn is_ping(body: &[u8]) -> bool {
     method.and_then(text_in).is_some_and(|it| it == "ping")
 }
 
-/// Reads a request. What could be read of it is in `format` and `names`, also if there is an error.
+/// Reads a request. What could be read of it is in `format` and `names`, even after an error.
 fn operation_of(
     request: &EncodedRequest<'_>,
     codec: &McpCodec,
@@ -230,7 +230,7 @@ fn list(
 ) -> Result<Operation, ErrorResponse> {
     let engine = request.engine;
     let tools = ListedTools::complete(&engine.toolkit, &engine.auth, None);
-    let pages = codec.catalogue.pages(&tools);
+    let pages = codec.catalogue.pages(&tools, format.has_icons());
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());

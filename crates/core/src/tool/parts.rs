@@ -1,4 +1,4 @@
-//! What the library knows about a tool.
+//! The parts of a tool, as the library uses them.
 
 use std::{borrow::Cow, future::Future, iter, panic::Location, pin::Pin, time::Duration};
 
@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     decode::{DecodeError, decode_input},
     handler::{Handler, IntoFailure},
+    icon::Icon,
     output,
     reason::Reason,
     repeats::RepeatPolicy,
@@ -28,7 +29,7 @@ pub struct Hints {
     pub is_open_world: Option<bool>,
 }
 
-/// Whether calls of a tool may outlast their requests.
+/// A tool's support for tasks: whether its calls may outlast their requests.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskSupport {
     #[default]
@@ -52,6 +53,7 @@ pub struct ToolParts {
     pub timeout: Option<Duration>,
     pub policy: RepeatPolicy,
     pub title: Option<String>,
+    pub icons: Vec<Icon>,
     pub hints: Hints,
     /// The scopes that a caller's token must have.
     pub scopes: Vec<String>,
@@ -88,6 +90,7 @@ impl ToolParts {
             timeout: None,
             policy: RepeatPolicy::default(),
             title: None,
+            icons: Vec::new(),
             hints: Hints::default(),
             scopes: Vec::new(),
             tasks: TaskSupport::default(),
