@@ -27,6 +27,50 @@ const SCENARIOS = {
     await explorer.close();
   },
 
+  async opensOnATool() {
+    const first = 'Calculator.Add@10.0.0';
+    const named = await open(`${settings.toolbox}/#${first}`);
+    const entries = await named.page.evaluate(() => history.length);
+    await named.close();
+    const explorer = await open(settings.toolbox);
+    const { page } = explorer;
+    const shown = () => page.evaluate(() => ({
+      tool: document.querySelector('article h2')?.textContent,
+      marked: [...document.querySelectorAll('#list [aria-current=true]')].map((it) => it.hash),
+      address: location.href,
+      focused: document.activeElement.id,
+    }));
+    const opened = { tool: 'Calculator.Add', marked: [`#${first}`], address: `${settings.toolbox}/`, focused: '' };
+    assert.deepEqual(await shown(), opened);
+    assert.equal(await page.evaluate(() => history.length), entries, 'there is nothing to go back to');
+    await page.type('#search', 'numbers');
+    assert.deepEqual((await shown()).marked, [`#${first}`], 'a search does not change what is shown');
+    await page.$eval('#search', (it) => { it.value = ''; it.dispatchEvent(new Event('input')); });
+    await explorer.choose('SMS.Send@0.1.2');
+    await page.evaluate(() => new Promise((done) => {
+      addEventListener('hashchange', done, { once: true });
+      history.back();
+    }));
+    assert.deepEqual(await shown(), { ...opened, focused: 'tool' });
+    assert.equal(await page.title(), 'Toolbox');
+    await explorer.fill('a', '1');
+    await explorer.fill('b', '2');
+    for (const width of [375, 1280]) {
+      await page.setViewport({ width, height: 740 });
+      assert.equal(await explorer.value(), 3, `the input is still there in a window of ${width} px`);
+      assert.ok(await page.$('#list a').then((it) => it.isVisible()), 'so is the list');
+    }
+    await explorer.choose(first);
+    assert.equal(await explorer.value(), 3, 'to choose the tool that is shown does not lose its input');
+    await page.setViewport({ width: 375, height: 740 });
+    await explorer.go(settings.toolbox);
+    assert.equal(await page.$('article'), null, 'a long list would hide the tool');
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.waitForSelector('article');
+    assert.deepEqual(await shown(), opened);
+    await explorer.close();
+  },
+
   async keyboard() {
     const explorer = await open(settings.toolbox);
     const { keyboard } = explorer.page;
@@ -264,6 +308,7 @@ const SCENARIOS = {
     await explorer.fill('API key or access token', settings.key);
     await (await explorer.labelled('API key or access token')).press('Enter');
     await explorer.page.waitForSelector('#list a');
+    assert.equal(await explorer.page.evaluate(() => document.activeElement.id), 'tool', 'the first tool has the focus');
     await explorer.choose('Calculator.Add@10.0.0');
     await explorer.choose('SMS.Send@0.1.2');
     await explorer.fill('to', '+15005550006');

@@ -63,6 +63,20 @@ export const schemaScenarios = (open) => ({
     await explorer.page.close();
   },
 
+  async noTools() {
+    const explorer = await open('');
+    const listing = await explorer.page.evaluate(async () => (await fetch('explorer.json')).json());
+    await explorer.page.setRequestInterception(true);
+    explorer.page.on('request', (request) => {
+      if (request.url().endsWith('/explorer.json')) reply(request, JSON.stringify({ ...listing, tools: [] }));
+      else request.continue();
+    });
+    await explorer.go(explorer.url);
+    assert.equal(await explorer.page.$eval('main', (it) => it.innerText), 'This server has no tools yet.');
+    await explorer.check('no tools');
+    await explorer.close();
+  },
+
   async unexpectedResponses() {
     const explorer = await open('#Calculator.Add@10.0.0');
     let isBroken = true;

@@ -1,5 +1,8 @@
 // The start: loads the list of tools, asks for a credential if it is needed, and follows the address.
 
+/** Matches a window in which the style puts the tool below the list, or in its place. */
+const narrow = matchMedia('(max-width: 700px)');
+
 /** Asks for a credential. It stays in memory, and the field is emptied. */
 function askForCredential(message) {
   const input = h('input', {
@@ -30,8 +33,9 @@ function askForCredential(message) {
 }
 
 function showAlone(element) {
-  // The tools of the last credential must not reappear when the address changes.
+  // The tools of the last credential must not reappear when the address or the width changes.
   onhashchange = null;
+  narrow.onchange = null;
   byId('list').replaceChildren();
   document.body.classList.remove('chosen');
   byId('tools').hidden = true;
@@ -54,7 +58,11 @@ async function load() {
     const reason = response.problem ?? listing?.developer_message ?? `status ${response.status}`;
     showAlone(h('div', { class: 'alone' }, h('h2', {}, 'The tools cannot be loaded'), h('p', {}, reason), button('Try again', load, { class: 'main' })));
     announce('The tools cannot be loaded.');
-  } else showListing(listing);
+  } else {
+    showListing(listing);
+    // The form had the focus.
+    if (hadCredential) focusTool();
+  }
 }
 
 function showListing(listing) {
@@ -65,11 +73,16 @@ function showListing(listing) {
   byId('forget').hidden = !listing.requires_credentials;
   byId('tools').hidden = false;
   const byTool = versionsByTool(listing.tools);
-  const show = () => showAddress(byTool, listing);
-  onhashchange = () => { show(); (byId('tool') ?? byId('main')).focus(); };
-  byId('search').oninput = () => showList(byTool, addressedTool());
+  let shown;
+  const show = () => { shown = showAddress(byTool, listing, shown); };
+  onhashchange = () => { show(); focusTool(); };
+  // A tool that is there stays, with its input: it is then below the list, or next to it.
+  narrow.onchange = () => { if (!byId('tool')) show(); };
+  byId('search').oninput = () => showList(byTool, shown);
   show();
 }
+
+const focusTool = () => (byId('tool') ?? byId('main')).focus();
 
 /** The id in the address, such as `#Toolkit.Tool@1.0.0`; empty if there is none. */
 function addressedTool() {
@@ -80,21 +93,24 @@ function addressedTool() {
   }
 }
 
-/** Shows the tool in the address. */
-function showAddress(byTool, listing) {
+/** Shows the tool in the address, or else the first one; returns its id. One that is shown keeps its input. */
+function showAddress(byTool, listing, before) {
   const id = addressedTool();
-  // A server's only tool needs no choice.
-  const [only] = byTool.size === 1 && !id ? byTool.values() : [];
-  const versions = only ?? byTool.get(id.split('@')[0]);
+  // On a narrow screen, it would be below a list that is long unless there is only one tool.
+  const isFirst = !id && (byTool.size === 1 || !narrow.matches);
+  const [versions] = isFirst ? byTool.values() : [byTool.get(id.split('@')[0])];
   const tool = versions?.find((it) => it.id === id) ?? (id.includes('@') ? undefined : versions?.[0]);
-  document.body.classList.toggle('chosen', tool !== undefined && !only);
-  showList(byTool, tool?.id ?? id);
-  document.title = tool ? `${tool.id} – ${listing.server.title}` : listing.server.title;
-  if (tool) byId('main').replaceChildren(toolView(tool, versions, listing));
-  else {
+  document.body.classList.toggle('chosen', tool !== undefined && !isFirst);
+  const shown = tool?.id ?? id;
+  showList(byTool, shown);
+  document.title = tool && !isFirst ? `${tool.id} – ${listing.server.title}` : listing.server.title;
+  if (tool) {
+    if (tool.id !== before || !byId('tool')) byId('main').replaceChildren(toolView(tool, versions, listing));
+  } else {
     const text = id ? `This server has no tool ${id}.` : listing.tools.length ? 'Choose a tool to see what a model reads about it, and to call it.' : 'This server has no tools yet.';
     byId('main').replaceChildren(h('p', { class: 'quiet empty' }, text));
   }
+  return shown;
 }
 
 byId('skip').addEventListener('click', (event) => {
