@@ -149,17 +149,20 @@ pub(crate) struct Results {
 #[command(next_help_heading = "New project")]
 pub(crate) struct Project {
     /// Generates a project with the tools, using cargo-lambda
-    #[arg(long, value_name = "NAME", requires = "template")]
+    #[arg(long, value_name = "NAME", requires = "source")]
     pub(crate) new: Option<PathBuf>,
-    /// The project's template
-    #[arg(long, value_name = "FOLDER-OR-URL", requires = "new")]
+    /// A clone of the repository, which has the template and the library of the project
+    #[arg(long, value_name = "FOLDER", requires = "new", group = "source")]
+    pub(crate) library: Option<PathBuf>,
+    /// The project's template, if it is another one
+    #[arg(long, value_name = "FOLDER-OR-URL", requires = "new", group = "source")]
     pub(crate) template: Option<String>,
     /// Answers a question of the template
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "new")]
     pub(crate) render_var: Vec<Pair>,
 }
 
-/// A name, and what is said about it.
+/// A name and its value.
 pub(crate) type Pair = (String, String);
 
 /// The value of an operation's parameter.

@@ -1,4 +1,4 @@
-//! The command `lambda-tools`: what `lambda_tools` offers to a terminal.
+//! The command `lambda-tools`: the features of `lambda_tools` for a terminal.
 //!
 //! It reads YAML and Overlays and fetches documents, so that deployed programs have no code for that.
 

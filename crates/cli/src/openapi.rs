@@ -1,6 +1,6 @@
-//! `lambda-tools openapi`: an OpenAPI document to a file of tools, or to a project.
+//! `lambda-tools openapi`: from an OpenAPI document to a file of tools, or to a project.
 //!
-//! The library converts; this reads, writes and says what came of it.
+//! The library converts; this module reads, writes and reports the result.
 
 use std::{
     io::{self, BufWriter, Write},

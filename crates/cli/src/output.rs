@@ -1,4 +1,4 @@
-//! Files and messages: what the command leaves behind.
+//! The files and messages that the command writes.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::Error;
 
-/// Writes a file as a whole or not at all: a program is built with it, even while this one is stopped.
+/// Writes a file as a whole or not at all, so that builds find a whole file even after a stop.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = match fs::metadata(path) {
@@ -25,7 +25,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_file_name(name);
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // The first error says more than that of a file which may not exist.
+        // An error here would say less: the file may not exist.
         _ = fs::remove_file(&beside);
     }
     written

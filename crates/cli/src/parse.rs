@@ -1,7 +1,7 @@
-//! JSON and YAML to a value.
+//! Parsing of JSON and YAML.
 //!
-//! Documents are from others: YAML gets limits for what aliases expand to, and the types of YAML 1.2,
-//! as OpenAPI demands. With those of YAML 1.1, the names `y` and `on` would be booleans.
+//! Documents come from others: YAML gets limits for what aliases expand to, and the types of YAML
+//! 1.2, as OpenAPI demands. With those of YAML 1.1, the names `y` and `on` would be booleans.
 
 use std::io::{self, IsTerminal};
 

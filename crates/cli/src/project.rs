@@ -1,6 +1,6 @@
 //! A new project: a template of cargo-lambda, with the tools in it.
 //!
-//! The template knows no API. What it asks about one, such as its secrets, the tools answer.
+//! The template is the same for all APIs. The tools answer its questions, such as those on secrets.
 
 use std::{io::ErrorKind, path::Path, process::Command};
 
@@ -29,6 +29,12 @@ pub(crate) fn generate(
         .args(["lambda", "new"])
         .arg(name)
         .arg("--no-interactive");
+    if let Some(library) = &project.library {
+        let template = library.join("templates/openapi");
+        command.arg("--template").arg(template);
+        let path = seen_from(name, library)?;
+        command.args(["--render-var", &format!("lambda_tools={path}")]);
+    }
     if let Some(template) = &project.template {
         command.args(["--template", template]);
     }
@@ -37,6 +43,21 @@ pub(crate) fn generate(
     }
     run(command)?;
     output::write(&name.join("tools.json"), &tools.to_json())
+}
+
+/// Returns the path of a folder as a project's manifest has it: relative, so that both can move
+/// together, if the project is in the current folder.
+fn seen_from(name: &Path, folder: &Path) -> Result<String, Error> {
+    let absolute = folder
+        .canonicalize()
+        .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+    let is_here = name.components().count() == 1 && folder.is_relative();
+    let path = if is_here {
+        Path::new("..").join(folder)
+    } else {
+        absolute
+    };
+    Ok(path.display().to_string())
 }
 
 /// Returns what a template may ask about an API.

@@ -53,7 +53,7 @@ async fn get(url: Url) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Follows only redirects to https: what a network changes would decide where tools send secrets.
+/// Follows only redirects to https: whoever changes a document decides where tools send secrets.
 fn follow(attempt: Attempt) -> Action {
     if attempt.previous().len() > MOST_REDIRECTS {
         return attempt.error("too many redirects");

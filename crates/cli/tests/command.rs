@@ -332,14 +332,57 @@ fn projects_are_generated_by_cargo_lambda() {
         "--render-var",
         "auth=jwt",
     ];
-    let ended =
-        Ended::from(folder.command(&options).env("PATH", path).output().unwrap()).succeeds();
+    let ended = Ended::from(
+        folder
+            .command(&options)
+            .env("PATH", &path)
+            .output()
+            .unwrap(),
+    )
+    .succeeds();
     assert!(ended.stdout.starts_with("Tools: 3 ("), "{ended:?}");
     let expected = "lambda\nnew\npets\n--no-interactive\n--template\nmine\n--render-var\nopenapi=pets.yaml\n\
         --render-var\napi_secrets=KEY\n--render-var\nauth=jwt\n";
     assert_eq!(folder.read("arguments"), expected);
     assert_eq!(folder.tools("pets/tools.json").len(), 3);
     folder.run(&options).fails("pets already exists");
+    let from_a_clone = |name: &str| {
+        let options = [
+            "pets.yaml",
+            "--all",
+            "--secret",
+            "key=KEY",
+            "--new",
+            name,
+            "--library",
+            "clone",
+        ];
+        Ended::from(
+            folder
+                .command(&options)
+                .env("PATH", &path)
+                .output()
+                .unwrap(),
+        )
+    };
+    from_a_clone("cats").fails("clone cannot be read: ");
+    fs::create_dir(folder.0.join("clone")).unwrap();
+    let clone = folder.0.canonicalize().unwrap().join("clone");
+    let elsewhere = folder.0.join("dogs").display().to_string();
+    for (name, path) in [
+        ("cats", "../clone"),
+        (&elsewhere, &clone.display().to_string()),
+    ] {
+        from_a_clone(name).succeeds();
+        let expected = format!(
+            "lambda\nnew\n{name}\n--no-interactive\n--template\nclone/templates/openapi\n--render-var\n\
+             lambda_tools={path}\n"
+        );
+        assert!(
+            folder.read("arguments").starts_with(&expected),
+            "{expected}"
+        );
+    }
     fs::remove_dir_all(folder.0.join("pets")).unwrap();
     folder
         .command(&options)
@@ -348,4 +391,18 @@ fn projects_are_generated_by_cargo_lambda() {
         .map(Ended::from)
         .unwrap()
         .fails("cargo-lambda is not on PATH");
+}
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    let folder = Folder::new("readme");
+    let lines = include_str!("../README.md").lines();
+    let typed = lines.filter_map(|line| line.strip_prefix("lambda-tools openapi "));
+    let words = typed.map(|line| line.split('#').next().unwrap().split_whitespace());
+    let ended = words.map(|words| folder.run(&words.collect::<Vec<_>>()));
+    let [list, file, help] = ended.collect::<Vec<_>>().try_into().unwrap();
+    assert!(list.stdout.contains("2  Pets"), "{list:?}");
+    file.succeeds();
+    assert_eq!(folder.tools("tools.json").len(), 2);
+    assert!(help.succeeds().stdout.contains("--include-tag"));
 }

@@ -29,7 +29,7 @@ pub(super) fn check(tools: &ApiTools) -> Result<(), OpenApiError> {
 fn check_public(url: &str) -> Result<(), OpenApiError> {
     let error = |reason: &str| {
         OpenApiError::new(format!(
-            "the URL {url:?} {reason}; call allow_private if it is right"
+            "the URL {url:?} {reason}; if it is right, allow it with allow_private or --allow-private"
         ))
     };
     let parsed = Url::parse(url).map_err(|_| error("is not valid"))?;
