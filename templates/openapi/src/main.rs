@@ -1,4 +1,4 @@
-//! Tools for AI agents out of {% if openapi %}{{ openapi }}{% else %}an OpenAPI document{% endif %}, as one AWS Lambda function.
+//! Tools for AI agents, made from {% if openapi %}{{ openapi }}{% else %}an OpenAPI document{% endif %}, as one AWS Lambda function.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,12 @@ fn server(api_url: Option<String>) -> Result<Server, Error> {
         "{{ oauth_authorize_url }}",
         "{{ oauth_token_url }}",
     );
-    Ok(Server::new(Toolkit::new(api.tools()?)?).oauth(OAuth::with([provider])))
+    let oauth = OAuth::with([provider]);
+    let oauth = match std::env::var("TOOLS_OAUTH_TABLE") {
+        Ok(table) => oauth.in_dynamodb(table),
+        Err(_) => oauth,
+    };
+    Ok(Server::new(Toolkit::new(api.tools()?)?).oauth(oauth))
 {%- else %}
     Ok(Server::new(Toolkit::new(api.tools()?)?))
 {%- endif %}

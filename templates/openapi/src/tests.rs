@@ -1,5 +1,5 @@
-//! The events in `events/`, with a server that plays the API: `responses.json` has its responses, by
-//! method and path.
+//! The events in `events/`, with a server in place of the API: `responses.json` has its responses,
+//! by method and path.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -23,7 +23,7 @@ async fn events_have_the_expected_responses() {
     replay(folder, server.secrets(Secrets::fixed(secrets))).await;
 }
 
-/// Starts a server that plays the API, and returns its URL.
+/// Starts a server in place of the API, and returns its URL.
 fn played_api() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

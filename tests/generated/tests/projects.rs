@@ -15,7 +15,9 @@ use std::{
 use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
 use test_support::{
-    Served, installed, isolated, repository,
+    Served,
+    documents::ADDRESS,
+    installed, isolated, repository,
     sam::{self, Template},
 };
 
@@ -122,7 +124,7 @@ async fn played_github() -> Served {
 /// Checks a setting whose feature is not compiled in.
 fn names_the_missing_feature(project: &Project) {
     for (variable, value) in [
-        ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_SECRETS", "parameter-store"),
         ("TOOLS_AUTH", "jwt"),
         ("TOOLS_AUTH", "oidc"),
     ] {
@@ -207,7 +209,9 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
 mod long {
     use super::*;
 
-    mod from_openapi;
+    mod deployment;
+    mod guide_api;
+    mod guide_tool;
 
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs cargo-lambda and curl; run .ci/long"]
@@ -226,13 +230,13 @@ mod long {
         let parent = parent_without("my-tools");
         let mut terminal = Terminal::open(&parent.join("lambda_tools"), &github.url);
         let readme = fs::read_to_string(repository("README.md")).unwrap();
-        let typed = terminal.type_page("README.md", &readme);
-        let (_, tools) = typed.last().unwrap();
-        assert!(tools.contains("GitHub_FindIssues"), "{tools}");
+        terminal.type_page("README.md", &readme);
+        let tools = terminal.type_line(&format!("curl {ADDRESS}/tools"));
+        assert!(tools.contains("GitHub.FindIssues"), "{tools}");
         assert_eq!(terminal.folder(), parent.join("my-tools"));
         let project = Project::at(parent.join("my-tools"));
         let manifest = project.text("Cargo.toml");
-        assert!(!manifest.contains("\"jwt\"") && !manifest.contains("secrets-manager"));
+        assert!(!manifest.contains("\"jwt\"") && manifest.contains("secrets-manager"));
         project.cargo(&["fmt", "--check"]);
         answers_as_its_readme_says(&project, &mut terminal);
         names_the_missing_feature(&project);
@@ -436,6 +440,16 @@ fn check_invocations(template: &Template) {
     assert_eq!(table.get("PointInTimeRecoverySpecification"), None);
 }
 
+/// Checks that grants are retained, together with the key that encrypts them.
+fn check_retention(resources: &BTreeMap<&str, Value>) {
+    for name in ["Grants", "OAuthKey"] {
+        if let Some(resource) = resources.get(name) {
+            assert_eq!(resource["DeletionPolicy"], "RetainExceptOnCreate", "{name}");
+            assert_eq!(resource["UpdateReplacePolicy"], "Retain", "{name}");
+        }
+    }
+}
+
 /// Checks that the role allows what the function does, that its URL is as open as the answer says,
 /// and that the function reads its secrets from where they are.
 fn check_resources(project: &Project, secrets: &str, auth: &str) {
@@ -472,9 +486,19 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
     assert_eq!(is_set("TOOLS_OIDC_ISSUERS"), auth == "oidc");
 
     let generated = of_type(&resources, "AWS::SecretsManager::Secret");
-    let has_secret = ["api-key", "jwt"].contains(&auth);
+    let has_secret = ["api-key", "jwt", "sign-in"].contains(&auth);
     assert_eq!(generated.len(), usize::from(from_manager && has_secret));
+    let signs_in = auth == "sign-in";
+    assert_eq!(is_set("TOOLS_OAUTH_TABLE"), signs_in);
+    check_retention(&resources);
+    assert_eq!(
+        is_set("TOOLS_SIGN_IN_CLIENT_SECRET"),
+        signs_in && !from_manager
+    );
     let mut expected = vec![r#"["logs:CreateLogStream","logs:PutLogEvents"]"#];
+    if signs_in {
+        expected.push(r#"["dynamodb:GetItem","dynamodb:PutItem","dynamodb:DeleteItem"]"#);
+    }
     if from_manager {
         expected.push(r#""secretsmanager:GetSecretValue""#);
         expected.push(r#""secretsmanager:BatchGetSecretValue""#);
@@ -487,12 +511,12 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
 fn every_combination_has_a_valid_sam_template() {
     let mut templates = Vec::new();
     for secrets in ["environment", "secrets-manager"] {
-        for auth in ["api-key", "jwt", "oidc", "iam"] {
+        for auth in ["api-key", "jwt", "oidc", "sign-in", "iam"] {
             let name = format!("{secrets}-{auth}");
             let project = Project::generate(&name, &[("secrets", secrets), ("auth", auth)]);
             check_resources(&project, secrets, auth);
             let manifest = project.text("Cargo.toml");
-            for feature in ["jwt", "oidc", "secrets-manager"] {
+            for feature in ["jwt", "oidc", "secrets-manager", "sign-in"] {
                 let is_enabled = manifest.contains(&format!("\"{feature}\""));
                 assert_eq!(is_enabled, [secrets, auth].contains(&feature), "{manifest}");
             }
@@ -520,7 +544,7 @@ fn projects_for_documents_have_valid_sam_templates() {
     ];
     let mut templates = Vec::new();
     for secrets in ["environment", "secrets-manager"] {
-        for auth in ["api-key", "oidc", "iam"] {
+        for auth in ["api-key", "oidc", "sign-in", "iam"] {
             let name = format!("openapi-{secrets}-{auth}");
             let mut answers = vec![CLONE, ("secrets", secrets), ("auth", auth)];
             answers.push(("api_secrets", "FIGMA_TOKEN,FIGMA_KEY"));
@@ -537,10 +561,11 @@ fn projects_for_documents_have_valid_sam_templates() {
             let variables = &function["Environment"]["Variables"];
             let from_manager = secrets == "secrets-manager";
             assert_eq!(variables.get("FIGMA_KEY").is_none(), from_manager);
-            let has_users = auth == "oidc";
+            let has_users = ["oidc", "sign-in"].contains(&auth);
             assert_eq!(variables.get("TOOLS_OAUTH_TABLE").is_some(), has_users);
             let tables = of_type(&resources, "AWS::DynamoDB::Table");
             assert_eq!(tables.len(), usize::from(has_users));
+            check_retention(&resources);
             templates.push(project.folder.join("template.yaml"));
         }
     }
