@@ -26,3 +26,8 @@ pub use outcome::{
     AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
     MissingRequirements, ServerError, ToolError,
 };
+
+/// Compiles the code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

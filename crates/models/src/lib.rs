@@ -19,3 +19,8 @@ mod tools;
 pub use api::ModelApi;
 pub use call::{ModelCall, ToolRequest};
 pub use tools::ModelTools;
+
+/// Compiles the code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,8 +1,8 @@
-//! Tools for AI agents out of an API's OpenAPI document.
+//! Tools for AI agents, made from an API's OpenAPI document.
 //!
 //! [`OpenApi`] reduces the chosen operations of a document to [`ApiTools`]: ids, descriptions, one
-//! flat schema each, and how a request is made of an input. They are a file that an owner reads and
-//! commits, and that a deployed program serves; or they are served right away.
+//! flat schema each, and how a request is made from an input. They are written to a file that an
+//! owner reads and commits and a deployed program serves, or served directly.
 //!
 //! `lambda_tools` serves them, and re-exports everything here.
 
@@ -31,3 +31,8 @@ pub use error::OpenApiError;
 pub use openapi::{OpenApi, Reduction};
 pub use plan::{ApiTools, UserProvider};
 pub use report::{Note, Report};
+
+/// Compiles the code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
