@@ -1,14 +1,14 @@
 //! The function whose tools are made from Figma's OpenAPI document. Prism, a mock server, plays Figma.
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use test_support::{
-    isolated,
     lambda::{event, invoke_on},
     prism::Prism,
-    repository,
 };
+
+use crate::support::figma;
 
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
@@ -39,8 +39,7 @@ async fn the_deployed_function_calls_the_api_as_its_document_says() {
         ("FIGMA_TOKEN", "figd_token"),
         ("TOOLS_AUTH", "none"),
     ];
-    let mut command = isolated(Command::new(repository("target/sam/Figma/bootstrap")));
-    let (reports, _) = invoke_on(&mut command, &events, &environment).await;
+    let (reports, _) = invoke_on(&mut figma(), &events, &environment).await;
     for (report, (tool, _)) in reports.iter().zip(&calls) {
         let body: Value = serde_json::from_str(report.1["body"].as_str().unwrap()).unwrap();
         assert_eq!(body["success"], true, "{tool}: {body}");

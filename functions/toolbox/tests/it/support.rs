@@ -17,6 +17,16 @@ pub(crate) fn toolbox() -> Command {
     })
 }
 
+/// Returns the function of Figma's tools, selected like [`toolbox`].
+pub(crate) fn figma() -> Command {
+    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
+    isolated(Command::new(built(if is_deployed_built {
+        "sam/Figma/bootstrap"
+    } else {
+        "debug/figma"
+    })))
+}
+
 /// Returns the function of faulty tools, selected like [`toolbox`].
 pub(crate) fn faults() -> Command {
     let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
