@@ -2,10 +2,13 @@
 
 `deploy TEMPLATE STACK NAME=VALUE…` creates the resources that the commands of a first deployment
 read, as the expanded template describes them, and prints the variables of the toolbox. `stack
-TEMPLATE STACK URL NAME=VALUE…` creates the stack itself, with its parameters and outputs. `log
-STACK` takes the lines of standard input into the toolbox's log, and the metrics in them.
+TEMPLATE STACK URL GATEWAY NAME=VALUE…` creates the stack itself, with its parameters and outputs.
+`log STACK` takes the lines of standard input into the toolbox's log, and the metrics in them.
+`permissions TEMPLATE STACK NAME=VALUE…` prints the actions that CloudFormation's schemas name for the
+stack's resources and that the policy on standard input does not allow.
 """
 
+import fnmatch
 import io
 import json
 import pathlib
@@ -16,6 +19,7 @@ import time
 import zipfile
 
 import boto3
+import cfnlint
 from samcli.cli.types import CfnParameterOverridesType
 
 REGION, ACCOUNT = "us-east-1", "123456789012"
@@ -161,9 +165,9 @@ def create_function(stack):
     return variables
 
 
-def create_stack(path, name, url, *values):
+def create_stack(path, name, url, gateway, *values):
     stack = Stack(path, name, given(values))
-    known = {"ToolboxUrl": url, "ToolboxMcpUrl": f"{url}/mcp"}
+    known = {"ToolboxUrl": url, "ToolboxMcpUrl": f"{url}/mcp", "GatewayUrl": gateway}
     outputs = {name: {"Value": known.get(name) or stack.value(output["Value"])}
                for name, output in stack.template["Outputs"].items() if stack.exists(output)}
     body = {"Parameters": stack.template["Parameters"], "Outputs": outputs,
@@ -214,4 +218,29 @@ def log(stack):
                     AlarmName=alarm["AlarmName"], StateValue="ALARM", StateReason="It is played.")
 
 
-{"deploy": deploy, "stack": create_stack, "log": log}[sys.argv[1]](*sys.argv[2:])
+# Schemas name these for properties that the template does not have.
+UNUSED = ["bedrock-mantle:*", "ec2:*", "elasticfilesystem:*", "firehose:*", "kinesis:*", "kms:*", "s3files:*",
+          "vpc-lattice:*", "iam:*Group*", "iam:*User*"]
+
+
+def permissions(path, name, *values):
+    types = {it["Type"] for it in stack_resources(Stack(path, name, given(values)))}
+    allowed = [action for statement in json.load(sys.stdin)["Statement"] for action in statement["Action"]]
+    needed = set()
+    for schema in pathlib.Path(cfnlint.__file__).parent.glob("data/schemas/resources/*.json"):
+        described = json.loads(schema.read_text())
+        if described["typeName"] in types:
+            types.remove(described["typeName"])
+            handlers = [described["handlers"].get(it) for it in ["create", "read", "update", "delete"]]
+            needed.update(action for handler in filter(None, handlers) for action in handler["permissions"])
+    if types:
+        sys.exit(f"there is no schema of {types}")
+    matches = lambda action, patterns: any(fnmatch.fnmatch(action.lower(), it.lower()) for it in patterns)
+    print("\n".join(sorted(it for it in needed if not matches(it, allowed + UNUSED))))
+
+
+def stack_resources(stack):
+    return [it for it in stack.template["Resources"].values() if stack.exists(it)]
+
+
+{"deploy": deploy, "stack": create_stack, "log": log, "permissions": permissions}[sys.argv[1]](*sys.argv[2:])

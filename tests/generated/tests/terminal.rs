@@ -10,16 +10,19 @@ use std::{
 
 use serde_json::Value;
 use test_support::{
-    Running,
-    documents::{ADDRESS, blocks, matches},
+    Running, claude_code,
+    documents::{ADDRESS, Block, blocks, is_expected, matches},
     installed, isolated, repository,
 };
 
 /// The folder in which a user types, and the program that they left running in another terminal.
 pub(crate) struct Terminal {
+    home: PathBuf,
     folder: PathBuf,
     previous_folder: PathBuf,
-    variables: Vec<(&'static str, String)>,
+    variables: Vec<(String, String)>,
+    /// What is typed in place of texts of a page.
+    replaced: Vec<(String, String)>,
     server: Option<Server>,
 }
 
@@ -43,6 +46,7 @@ impl Terminal {
     /// Opens a terminal in a folder, with cargo-lambda installed, and a GitHub CLI that has a token.
     pub(crate) fn open(folder: &Path, github: &str) -> Self {
         let home = folder.with_extension("home");
+        let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(&home).unwrap();
         fs::write(home.join(".curlrc"), "fail\nsilent\nshow-error\n").unwrap();
         write_program(&home.join("gh"), "#!/bin/sh\necho a-token\n");
@@ -59,18 +63,26 @@ impl Terminal {
             ("GITHUB_URL", github.into()),
             ("PORT", "0".into()),
         ];
+        let variables = variables.into_iter();
         Self {
+            home,
             folder: folder.into(),
             previous_folder: folder.into(),
-            variables,
+            variables: variables.map(|(name, it)| (name.to_owned(), it)).collect(),
+            replaced: vec![],
             server: None,
         }
     }
 
     /// Sets a variable of the user's environment.
-    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.retain(|(it, _)| *it != name);
-        self.variables.push((name, value.to_owned()));
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Types a text in place of one of the page, such as the user's own id.
+    pub(crate) fn replace(&mut self, text: &str, by: &str) {
+        self.replaced.push((text.to_owned(), by.to_owned()));
     }
 
     /// Adds a folder of programs.
@@ -93,49 +105,82 @@ impl Terminal {
     /// compares the answers with those on the page. Returns the commands, each with what it
     /// printed.
     pub(crate) fn type_page(&mut self, path: &str, text: &str) -> Vec<(String, String)> {
+        self.type_blocks(&blocks(path, text))
+    }
+
+    /// Does the same for a part of a page. A block of Rust whose first line names a file becomes
+    /// this file.
+    pub(crate) fn type_blocks(&mut self, blocks: &[Block]) -> Vec<(String, String)> {
         let mut typed = Vec::new();
-        let mut blocks = blocks(path, text).into_iter().peekable();
+        let mut blocks = blocks.iter().peekable();
         while let Some(block) = blocks.next() {
+            let file = block
+                .text
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .strip_prefix("// src/");
+            if let Some(file) = file.filter(|_| block.language.starts_with("rust")) {
+                fs::write(self.folder.join("src").join(file), &block.text).unwrap();
+            }
             if block.language != "console" || block.mark.is_some() {
                 continue;
             }
+            let first = typed.len();
             for line in block.text.lines() {
                 let answer = self.type_line(line);
                 typed.push((line.to_owned(), answer));
             }
-            if let Some(expected) = blocks.next_if(|next| next.language == "json") {
-                let expected: Value = serde_json::from_str(&expected.text).unwrap();
-                let (_, answer) = typed.last().unwrap();
-                let answer: Value = serde_json::from_str(answer).unwrap();
-                assert!(matches(&expected, &answer), "{}: {answer}", block.place);
+            if let Some(expected) =
+                blocks.next_if(|next| ["json", "text"].contains(&&*next.language))
+            {
+                compare(expected, &typed[first..]);
             }
         }
         typed
     }
 
     /// Types a command. Returns what it prints, unless it runs until it is interrupted.
-    fn type_line(&mut self, line: &str) -> String {
+    pub(crate) fn type_line(&mut self, line: &str) -> String {
+        let mut line = line.to_owned();
+        for (text, by) in &self.replaced {
+            line = line.replace(text, by);
+        }
         if line.contains("cargo run") || line.contains("cargo lambda watch") {
-            self.serve(line);
+            self.serve(&line);
             return String::new();
         }
         let server = self.server.as_ref();
-        let url = server.map_or(ADDRESS, |server| &server.url);
-        let mut line = line.replace(ADDRESS, url);
-        // Another test runs Claude Code. The server prints the same command.
-        if line.starts_with("claude ") {
+        // The server prints the same command. Another test runs it.
+        if line.starts_with("claude ") && line.contains(ADDRESS) {
+            let line = line.replace(ADDRESS, &server.unwrap().url);
             let printed = server.unwrap().running.line_with("claude mcp add", 5);
             assert_eq!(printed.trim(), line);
             return line;
         }
+        let url = server.map_or(ADDRESS, |server| &server.url);
+        let mut line = line.replace(ADDRESS, url);
         if line.contains("cargo lambda invoke") {
             line = format!("{line} -P {}", server.unwrap().port);
         }
         self.run(&line)
     }
 
-    /// Runs a command to its end, in the folder where the previous one has ended.
+    /// Runs a line that sets a variable, or a command, to its end.
     fn run(&mut self, line: &str) -> String {
+        let Some((name, _)) = line.split_once("=$(") else {
+            return self.run_command(line);
+        };
+        if !name.chars().all(|it| it.is_ascii_uppercase()) {
+            return self.run_command(line);
+        }
+        let value = self.run_command(&format!("{line}\necho \"${name}\""));
+        self.set(name, &value);
+        String::new()
+    }
+
+    /// Runs a command to its end, in the folder where the previous one has ended.
+    fn run_command(&mut self, line: &str) -> String {
         let mut shell = self.shell(&format!("{line}\necho\npwd\necho \"$OLDPWD\""));
         let output = shell.output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
@@ -176,11 +221,30 @@ impl Terminal {
     fn shell(&self, script: &str) -> Command {
         let mut shell = isolated(Command::new("sh"));
         shell.args(["-ec", script]).current_dir(&self.folder);
-        shell.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let mut variables = self.variables.clone();
+        if script.starts_with("claude ") {
+            claude_code::prepare(&mut shell, &self.home);
+            variables.retain(|(name, _)| name != "PATH");
+        }
+        shell.envs(variables);
         shell.env("PWD", &self.folder);
         shell.env("OLDPWD", &self.previous_folder);
         shell
     }
+}
+
+/// Compares what commands of a block have printed with what the page says: JSON with what the last one
+/// printed.
+fn compare(expected: &Block, typed: &[(String, String)]) {
+    let (_, last) = typed.last().unwrap();
+    let is_same = if expected.language == "json" {
+        let expected: Value = serde_json::from_str(&expected.text).unwrap();
+        matches(&expected, &serde_json::from_str(last).unwrap())
+    } else {
+        let answers: Vec<_> = typed.iter().map(|(_, answer)| &**answer).collect();
+        is_expected(&expected.text, &answers.join("\n"))
+    };
+    assert!(is_same, "{}: {typed:#?}", expected.place);
 }
 
 fn write_program(path: &Path, text: &str) {

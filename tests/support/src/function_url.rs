@@ -34,15 +34,32 @@ pub struct FunctionUrl {
 impl FunctionUrl {
     /// Starts a function with these environment variables.
     pub async fn start(command: &mut Command, environment: &[(&str, &str)]) -> Self {
-        let platform = Platform::start(command, &[], environment).await;
-        let platform = Arc::new(Mutex::new(platform));
-        let router = Router::new()
-            .fallback(forward)
-            .with_state(Arc::clone(&platform));
-        let served = Served::start(router).await;
+        Self::start_as(command, environment, None).await
+    }
+
+    /// Starts a function that knows its URL: the events name the host of a real function URL.
+    pub async fn start_with_url(command: &mut Command, environment: &[(&str, &str)]) -> Self {
+        Self::start_as(command, environment, Some("TOOLS_PUBLIC_URL")).await
+    }
+
+    async fn start_as(
+        command: &mut Command,
+        environment: &[(&str, &str)],
+        names_url: Option<&str>,
+    ) -> Self {
+        let mut started = None;
+        let served = Served::start_with(async |url| {
+            let url = names_url.map(|name| (name, url));
+            let environment: Vec<_> = environment.iter().copied().chain(url).collect();
+            let platform = Platform::start(command, &[], &environment).await;
+            let platform = Arc::new(Mutex::new(platform));
+            started = Some(Arc::clone(&platform));
+            Router::new().fallback(forward).with_state(platform)
+        });
+        let served = served.await;
         Self {
             url: served.url.clone(),
-            platform,
+            platform: started.unwrap(),
             _served: served,
         }
     }

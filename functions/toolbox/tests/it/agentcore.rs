@@ -277,6 +277,47 @@ async fn a_target_takes_the_list_that_the_function_prints() {
     assert_eq!(printed.trim(), "5");
 }
 
+/// Types the requests of the page to an emulator, with a gateway, a role and a function in place of the
+/// words in capitals.
+#[tokio::test]
+#[ignore = "needs moto and the AWS CLI; run tests/all"]
+async fn an_existing_gateway_accepts_the_targets_of_the_page() {
+    let emulator = Emulator::start().await;
+    let cli = repository("target/venv-aws-cli/bin");
+    let path = std::env::var("PATH").unwrap();
+    let mut script = String::from(
+        "set -e\n\
+         aws iam create-role --role-name GATEWAY_ROLE --assume-role-policy-document '{}' >/dev/null\n\
+         GATEWAY_ID=$(aws bedrock-agentcore-control create-gateway --name tools --protocol-type MCP \
+         --authorizer-type AWS_IAM --role-arn arn:aws:iam::123456789012:role/GATEWAY_ROLE \
+         --output text --query gatewayId)\n",
+    );
+    let page = fs::read_to_string(repository("docs/agentcore.md")).unwrap();
+    let requests = page.lines().filter(|line| line.starts_with("aws "));
+    for request in requests {
+        let request = request.replace("GATEWAY_ID", "$GATEWAY_ID");
+        let request = request.replace(
+            "FUNCTION_ARN",
+            "arn:aws:lambda:us-east-1:123456789012:function:toolbox",
+        );
+        script += &request.replace("URL_ID.lambda-url.REGION", "abc.lambda-url.us-east-1");
+        script += " >/dev/null\n";
+    }
+    script += "aws bedrock-agentcore-control list-gateway-targets --gateway-identifier $GATEWAY_ID \
+               --output text --query 'items[].status'\n";
+    let mut shell = isolated(Command::new("sh"));
+    shell.args(["-c", &script]).envs(CREDENTIALS);
+    shell.env("PATH", format!("{}:{path}", cli.display()));
+    shell.env("AWS_DEFAULT_REGION", "us-east-1");
+    shell.env("AWS_ENDPOINT_URL", emulator.url());
+    shell.current_dir(std::env::temp_dir());
+    assert_eq!(
+        stdout_of(&shell.output().unwrap()).trim(),
+        "READY\tREADY",
+        "{script}"
+    );
+}
+
 #[test]
 fn a_list_is_printed_only_for_a_known_api() {
     let output = toolbox().args(["--tools-for", "mistral"]).output().unwrap();

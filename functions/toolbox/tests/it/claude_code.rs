@@ -9,8 +9,8 @@ use std::{fs, path::PathBuf, process::Command};
 use axum::{Router, body::Bytes, response::Response};
 use serde_json::{Value, json};
 use test_support::{
-    Served, answer,
-    documents::{ADDRESS, FIRST_DEPLOYMENT, blocks, pages},
+    Served, answer, claude_code,
+    documents::{ADDRESS, blocks, is_typed, pages},
     openid::{Act, Browser, OpenId},
 };
 
@@ -19,17 +19,8 @@ use crate::{
     documents::DEPLOYED,
     mcp_clients::limited,
     sign_in::serve_mail,
-    support::{Running, installed, repository, toolbox},
+    support::{Running, installed, toolbox},
 };
-
-/// Returns the program for this platform, which npm installs without running the package's scripts.
-fn program() -> PathBuf {
-    let packages = fs::read_dir(repository("target/conformance/node_modules/@anthropic-ai"));
-    let packages = packages.expect("run tests/all, which installs Claude Code");
-    let mut programs = packages.map(|package| package.unwrap().path().join("claude"));
-    let program = programs.find(|program| program.is_file());
-    program.expect("Claude Code has no package for this platform")
-}
 
 /// Claude Code with settings of its own.
 pub(crate) struct ClaudeCode {
@@ -54,18 +45,7 @@ impl ClaudeCode {
 
     /// Sets the variables for the program, and no others.
     pub(crate) fn prepare(&self, command: &mut Command) {
-        command.env_clear();
-        let path = std::env::var("PATH").unwrap();
-        let folder = program().parent().unwrap().display().to_string();
-        command.env("PATH", format!("{folder}:{path}"));
-        command.env("HOME", &self.home);
-        command.env("CLAUDE_CODE_TMPDIR", &self.home);
-        command.env("DISABLE_TELEMETRY", "1");
-        command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
-        // Nothing listens there: a request to any other address fails.
-        command.env("HTTP_PROXY", "http://127.0.0.1:9");
-        command.env("HTTPS_PROXY", "http://127.0.0.1:9");
-        command.env("NO_PROXY", "127.0.0.1,localhost");
+        claude_code::prepare(command, &self.home);
     }
 
     fn run(&self, script: &str) -> String {
@@ -75,7 +55,7 @@ impl ClaudeCode {
     }
 
     /// Returns the line for the server that a command has added, and removes the server again.
-    fn state_after(&self, add: &str) -> String {
+    pub(crate) fn state_after(&self, add: &str) -> String {
         self.run(add);
         let listed = self.run("claude mcp list");
         self.run("claude mcp remove tools");
@@ -195,8 +175,10 @@ async fn the_commands_of_the_pages_connect_claude_code() {
     let (_signed_in, signed_in) = serve_mail(&provider);
     let claude = ClaudeCode::new("pages");
     let texts = pages();
-    // `first_deployment` runs those of its page.
-    let texts = texts.iter().filter(|(path, _)| path != FIRST_DEPLOYMENT);
+    // Other tests type the commands of the other pages, but that of the README does not run this one.
+    let texts = texts
+        .iter()
+        .filter(|(path, _)| path == "README.md" || !is_typed(path));
     let blocks = texts.flat_map(|(path, text)| blocks(path, text));
     let (mut count, mut count_with_key) = (0, 0);
     for block in blocks.filter(|block| block.mark.is_none()) {

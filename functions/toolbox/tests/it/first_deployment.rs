@@ -4,13 +4,13 @@
 //! expanded template describes; Lambda, an HTTP API and a function URL, by servers that pass
 //! requests on to the deployed binary; the key of Twilio, and the model of an agent.
 
-mod account;
+pub(crate) mod account;
 mod doors;
-mod shell;
+pub(crate) mod shell;
 
 use std::{collections::BTreeSet, fs};
 
-use test_support::documents::{Block, FIRST_DEPLOYMENT, blocks};
+use test_support::documents::{Block, FIRST_DEPLOYMENT, blocks, is_expected};
 
 use self::{account::Account, shell::Shell};
 use crate::support::repository;
@@ -34,44 +34,6 @@ fn steps(page: &str) -> Vec<usize> {
         line + 1
     });
     numbered.collect()
-}
-
-/// Returns true if an output has the expected lines. A line `…` matches any number of lines.
-fn matches(expected: &[&str], actual: &[&str]) -> bool {
-    let Some((line, others)) = expected.split_first() else {
-        return actual.is_empty();
-    };
-    if *line == "…" {
-        return (0..=actual.len()).any(|skipped| matches(others, &actual[skipped..]));
-    }
-    let Some((first, rest)) = actual.split_first() else {
-        return false;
-    };
-    matches_line(line, first) && matches(others, rest)
-}
-
-/// Returns true if a line is the expected one, in which `…` matches any text.
-fn matches_line(expected: &str, actual: &str) -> bool {
-    let parts: Vec<_> = expected.split('…').collect();
-    let (first, rest) = parts.split_first().unwrap();
-    let Some(mut left) = actual.strip_prefix(first) else {
-        return false;
-    };
-    let Some((last, middle)) = rest.split_last() else {
-        return left.is_empty();
-    };
-    for part in middle {
-        let Some((_, after)) = left.split_once(part) else {
-            return false;
-        };
-        left = after;
-    }
-    left.ends_with(last)
-}
-
-fn is_expected(expected: &str, actual: &str) -> bool {
-    let [expected, actual] = [expected, actual].map(|text| text.trim().lines().collect::<Vec<_>>());
-    matches(&expected, &actual)
 }
 
 #[test]
@@ -192,7 +154,8 @@ fn check_errors(shell: &mut Shell) {
 async fn the_commands_of_a_first_deployment_work() {
     let page = page();
     let mut account = Account::start().await;
-    let mut shell = Shell::start(&account.variables()).await;
+    let tool = "mcp__tools__Calculator_Add";
+    let mut shell = Shell::start("first-deployment", &account.variables(), tool).await;
     let blocks = blocks(FIRST_DEPLOYMENT, &page);
     let (mut deployed, mut ran) = (0, 0);
     for (block, next) in blocks.iter().zip(&blocks[1..]) {

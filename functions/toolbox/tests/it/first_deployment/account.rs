@@ -18,16 +18,17 @@ use test_support::{
 use super::doors::{self, Stack, http_api};
 use crate::{
     stub::Stub,
-    support::{faults, installed, repository, toolbox},
+    support::{Running, faults, installed, isolated, repository, toolbox},
 };
 
 /// The account: its stacks, and the APIs that the AWS CLI reaches.
-pub(super) struct Account {
+pub(crate) struct Account {
     emulator: Emulator,
     twilio: Stub,
     toolbox: Stack,
     tasks: Stack,
     streaming: Option<StreamingUrl>,
+    gateway: Option<Running>,
     parameters: BTreeMap<String, BTreeMap<String, String>>,
     api: Served,
 }
@@ -51,7 +52,7 @@ fn cold_start() -> String {
 }
 
 impl Account {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let emulator = Emulator::start().await;
         let toolbox = http_api(Duration::from_secs(20)).await;
         let api = doors::aws(emulator.url(), &toolbox.versions).await;
@@ -61,13 +62,14 @@ impl Account {
             toolbox,
             tasks: http_api(Duration::from_secs(3)).await,
             streaming: None,
+            gateway: None,
             parameters: BTreeMap::new(),
             api,
         }
     }
 
     /// Returns the variables with which the AWS CLI reaches this account.
-    pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let credentials = CREDENTIALS.map(|(name, value)| (name, value.to_owned()));
         let mut variables = credentials.to_vec();
         variables.push(("AWS_ENDPOINT_URL", self.api.url.clone()));
@@ -75,7 +77,7 @@ impl Account {
     }
 
     /// Plays a command that deploys the clone in this folder.
-    pub(super) async fn deploy(&mut self, command: &str, clone: &Path) {
+    pub(crate) async fn deploy(&mut self, command: &str, clone: &Path) {
         let words: Vec<_> = command.split(' ').collect();
         let stack = after(&words, "--stack-name")[0].trim_matches('"');
         let stack = stack.replace("$STACK", "tools");
@@ -86,6 +88,7 @@ impl Account {
             (name.to_owned(), value.replace("\"$CLIENT_ID\"", "toolbox"))
         }));
         let is_url = known.get("Access").is_some_and(|it| it == "function-url");
+        let list = known.get("GatewayToolSchema").cloned();
         let values = known.iter().map(|(name, value)| format!("{name}={value}"));
         let values: Vec<_> = values.collect();
         let is_for_tasks = stack.ends_with("-tasks");
@@ -95,14 +98,15 @@ impl Account {
             "template.yaml"
         };
         let template = clone.join(template).display().to_string();
-        let words = |command: &str, url: &[String]| {
+        let words = |command: &str, urls: &[String]| {
             let first = [command.to_owned(), template.clone(), stack.clone()];
-            [&first[..], url, &values].concat()
+            [&first[..], urls, &values].concat()
         };
         let variables = self.play(&words("deploy", &[]), "").await;
         let variables = serde_json::from_str(&variables).unwrap();
         let url = self.start_function(&variables, is_for_tasks, is_url).await;
-        self.play(&words("stack", &[url]), "").await;
+        let gateway = list.map_or(String::new(), |list| self.start_gateway(&list));
+        self.play(&words("stack", &[url, gateway]), "").await;
         self.play(&["log".to_owned(), stack.clone()], &cold_start())
             .await;
     }
@@ -139,8 +143,24 @@ impl Account {
         stack.http_api.url.clone()
     }
 
+    /// Starts a gateway that has the toolbox as a target with this list of tools; returns its URL.
+    fn start_gateway(&mut self, list: &str) -> String {
+        let function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox:live";
+        let mut command = isolated(Command::new(repository("target/venv-mcp1/bin/python")));
+        command
+            .arg(repository("tests/agentcore/played_gateway.py"))
+            .args(["toolbox", function, list]);
+        command
+            .envs(CREDENTIALS)
+            .env("AWS_ENDPOINT_URL", &self.api.url);
+        let gateway = Running::start(&mut command);
+        let url = tokio::task::block_in_place(|| gateway.line_with("http://", 60));
+        self.gateway = Some(gateway);
+        url
+    }
+
     /// Takes what the toolbox has printed into its log.
-    pub(super) async fn take_logs(&self) {
+    pub(crate) async fn take_logs(&self) {
         let lines = self.toolbox.versions.lines();
         if !lines.is_empty() {
             self.play(&["log", "tools"].map(str::to_owned), &lines.join("\n"))
@@ -149,7 +169,7 @@ impl Account {
     }
 
     /// Runs the script that plays with the emulator; returns its output.
-    async fn play(&self, words: &[String], input: &str) -> String {
+    pub(crate) async fn play(&self, words: &[String], input: &str) -> String {
         let mut command = Command::new(installed("python"));
         command
             .arg(repository("functions/toolbox/tests/deployment.py"))
@@ -173,7 +193,7 @@ impl Account {
     }
 
     /// Waits if the minute is nearly over: quotas count from its start.
-    pub(super) async fn wait_for_a_minute_that_is_long_enough(&self) {
+    pub(crate) async fn wait_for_a_minute_that_is_long_enough(&self) {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap();

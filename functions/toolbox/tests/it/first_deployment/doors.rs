@@ -14,6 +14,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use test_support::{
     Served, answer,
@@ -101,7 +102,11 @@ async fn answer_cli(
     let body = axum::body::to_bytes(body, 6 << 20).await.unwrap();
     let path = parts.uri.path();
     if path.ends_with("/invocations") {
-        return invoke(&versions, path, &serde_json::from_slice(&body).unwrap()).await;
+        let context = parts.headers.get("x-amz-client-context");
+        let context = context.map(|it| STANDARD.decode(it).unwrap());
+        let context = context.map(|it| serde_json::from_slice(&it).unwrap());
+        let event = serde_json::from_slice(&body).unwrap();
+        return invoke(&versions, path, &event, context.as_ref()).await;
     }
     if path.ends_with("/aliases/live") && parts.method == "PUT" {
         let alias: Value = serde_json::from_slice(&body).unwrap();
@@ -124,7 +129,12 @@ async fn answer_cli(
         .unwrap()
 }
 
-async fn invoke(versions: &Versions, path: &str, event: &Value) -> Response {
+async fn invoke(
+    versions: &Versions,
+    path: &str,
+    event: &Value,
+    client_context: Option<&Value>,
+) -> Response {
     assert!(
         path.contains("%3Alive/") || path.contains(":live/"),
         "{path}"
@@ -132,7 +142,7 @@ async fn invoke(versions: &Versions, path: &str, event: &Value) -> Response {
     let (version, function) = versions.live();
     let version = version.to_string();
     let headers = [("x-amz-executed-version", &*version)];
-    match function.invoke(event, None).await {
+    match function.invoke(event, client_context).await {
         End::Response(response) => answer(200, &headers, response.to_string()),
         other => panic!("{other:?}"),
     }

@@ -14,15 +14,15 @@ use test_support::{Served, node};
 
 use crate::{
     claude_code::{ClaudeCode, played_model},
-    support::{installed, repository},
+    support::{installed, repository, toolbox},
 };
 
 /// The line that ends the output of a block.
 const END: &str = "the end of the block:";
 
 /// A running shell in a folder of its own.
-pub(super) struct Shell {
-    pub(super) folder: PathBuf,
+pub(crate) struct Shell {
+    pub(crate) folder: PathBuf,
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
@@ -31,16 +31,17 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// Starts a shell in a folder that is used like a clone of the repository.
-    pub(super) async fn start(variables: &[(&str, String)]) -> Self {
-        let claude = ClaudeCode::new("first-deployment");
+    /// Starts a shell for a test, in a folder that is used like a clone of the repository. The model of
+    /// Claude Code asks for this tool.
+    pub(crate) async fn start(test: &str, variables: &[(&str, String)], tool: &str) -> Self {
+        let claude = ClaudeCode::new(test);
         let folder = claude.home.join("clone");
         fs::create_dir_all(folder.join("docs")).unwrap();
         for file in ["template.yaml", "docs/first-deployment.sh"] {
             fs::copy(repository(file), folder.join(file)).unwrap();
         }
         let input = serde_json::json!({"a": 10, "b": 5});
-        let model = played_model("mcp__tools__Calculator_Add".into(), input).await;
+        let model = played_model(tool.to_owned(), input).await;
         let mut command = Command::new("bash");
         command
             .current_dir(&folder)
@@ -67,7 +68,7 @@ impl Shell {
     }
 
     /// Runs commands; returns their output and the exit code of the last one.
-    pub(super) fn run(&mut self, commands: &str) -> (String, i32) {
+    pub(crate) fn run(&mut self, commands: &str) -> (String, i32) {
         fs::write(self.folder.join("block"), commands).unwrap();
         let script = format!(". ./block </dev/null; printf '\\n{END} %s\\n' $?\n");
         self.input.write_all(script.as_bytes()).unwrap();
@@ -91,19 +92,24 @@ impl Drop for Shell {
     }
 }
 
-/// Lets a command find the AWS CLI, SAM, and npm's `npx`, which is written to this folder.
+/// Lets a command find the AWS CLI, AWS's client for MCP, SAM, and the programs that are written to
+/// this folder.
 fn add_programs(command: &mut Command, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    let npx = folder.join("npx");
-    fs::write(&npx, inspector()).unwrap();
-    fs::set_permissions(&npx, fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, script) in [("npx", inspector()), ("cargo", cargo())] {
+        let path = folder.join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let cli = repository("target/venv-aws-cli/bin");
     let is_installed = cli.join("aws").exists();
     assert!(is_installed, "the AWS CLI is not installed; run tests/all");
     let mut variables = command.get_envs();
     let path = variables.find_map(|(name, value)| value.filter(|_| name == "PATH"));
     let path = path.unwrap().to_owned();
-    let folders = [folder, &cli, installed("sam").parent().unwrap()].map(Path::to_owned);
+    let client = repository("target/venv-mcp1/bin");
+    let sam = installed("sam");
+    let folders = [folder, &client, &cli, sam.parent().unwrap()].map(Path::to_owned);
     let folders = folders.into_iter().chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(folders).unwrap());
 }
@@ -114,6 +120,15 @@ fn lines_of(output: ChildStdout) -> Receiver<String> {
     let output = BufReader::new(output).lines().map_while(Result::ok);
     std::thread::spawn(move || output.for_each(|line| drop(send.send(line))));
     lines
+}
+
+/// Returns a program that runs the toolbox, which is already built, and no other package.
+fn cargo() -> String {
+    let program = toolbox().get_program().to_owned();
+    format!(
+        "#!/bin/sh\n[ \"$1 $2 $3 $4 $5\" = 'run -q -p toolbox --' ] || exit 9\nshift 5\nexec '{}' \"$@\"\n",
+        program.display()
+    )
 }
 
 /// Returns a program that runs the installed Inspector, and no other package or version.

@@ -1,0 +1,99 @@
+//! From an OpenAPI document to a deployed function whose users sign in, by the commands of
+//! docs/guide-api.md.
+
+use std::{fs, process::Command};
+
+use serde_json::Value;
+use test_support::{
+    Running,
+    documents::{Block, blocks},
+    installed, node,
+    prism::Prism,
+    repository,
+};
+
+use super::{deployment::Account, parent_without, stdout_of};
+use crate::terminal::Terminal;
+
+const PAGE: &str = "docs/guide-api.md";
+
+/// The document that the page gets from the network.
+const DOCUMENT: &str =
+    "https://raw.githubusercontent.com/figma/rest-api-spec/main/openapi/openapi.yaml";
+
+/// Starts a server that plays GitHub, with the OAuth app `toolbox`; returns its URL, too.
+fn played_github() -> (Running, String) {
+    let mut command = Command::new(node());
+    command.arg(repository("target/openid/fake_github.mjs"));
+    let running = Running::start(&mut command);
+    let line = running.line_with("Serving GitHub on", 20);
+    let (_, url) = line.split_once("on ").unwrap();
+    let url = url.to_owned();
+    (running, url)
+}
+
+/// Signs a member of the organization in at a server, with nothing but its URL, and checks a call.
+fn signs_in_and_calls(terminal: &mut Terminal, github: &str, server: &str) {
+    let callback = format!("{server}/authorization/github/callback");
+    let allows = format!("{github}/test/redirect_uri");
+    terminal.type_line(&format!(
+        "curl -G --data-urlencode 'uri={callback}' {allows}"
+    ));
+    let mut client = Command::new(installed("python"));
+    client.arg(repository("functions/toolbox/tests/mcp_oauth.py"));
+    client.args([&format!("{server}/mcp"), "alice"]);
+    client.args(["--tool", "Figma_GetComments"]);
+    client.args(["--arguments", r#"{"file_key": "abc"}"#]);
+    let seen: Value = serde_json::from_str(&stdout_of(&mut client)).unwrap();
+    let comments = &seen["call"]["value"]["result"]["comments"];
+    assert!(comments.is_array(), "{seen:#}");
+    assert_eq!(seen["registered"], true, "{seen:#}");
+}
+
+/// Returns the parameters of the command that deploys.
+fn parameters(terminal: &mut Terminal, block: &Block) -> Vec<(String, String)> {
+    let (_, words) = block.text.split_once("--parameter-overrides ").unwrap();
+    let values = terminal.type_line(&format!("printf '%s\\n' {words}"));
+    let values = values.lines().map(|line| line.split_once('=').unwrap());
+    values
+        .map(|(name, it)| (name.to_owned(), it.to_owned()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs cargo-lambda, Prism, moto, the AWS CLI, Claude Code and ten minutes; run .ci/long"]
+async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
+    let parent = parent_without("figma-tools");
+    let document = "target/openapi-tools/node_modules/@figma/rest-api-spec/openapi/openapi.yaml";
+    fs::copy(repository(document), parent.join("figma.yaml")).unwrap();
+    let prism = Prism::start("figma");
+    let (_running, github) = played_github();
+    let mut terminal = Terminal::open(&parent, "");
+    terminal.set("API_URL", &prism.url);
+    terminal.set("TOOLS_SIGN_IN_ISSUER", &github);
+    terminal.replace(DOCUMENT, "figma.yaml");
+    terminal.replace("YOUR_CLIENT_ID", "toolbox");
+    terminal.replace("YOUR_CLIENT_SECRET", "toolbox-secret");
+    let installed = parent.join("installed");
+    terminal.set("CARGO_INSTALL_ROOT", installed.to_str().unwrap());
+    terminal.add_to_path(&installed.join("bin"));
+    let page = fs::read_to_string(repository(PAGE)).unwrap();
+    let blocks = blocks(PAGE, &page);
+    let position = |text: &str| blocks.iter().position(|it| it.text.contains(text)).unwrap();
+    let deploy = position("sam deploy");
+
+    let typed = terminal.type_blocks(&blocks[..deploy]);
+    assert!(typed.iter().any(|(line, _)| line.starts_with("claude ")));
+    let server = terminal.url().to_owned();
+    signs_in_and_calls(&mut terminal, &github, &server);
+
+    let account = Account::open(&mut terminal).await;
+    let given = parameters(&mut terminal, &blocks[deploy]);
+    let given: Vec<_> = given.iter().map(|(name, it)| (&**name, &**it)).collect();
+    let others = [("API_URL", &*prism.url), ("TOOLS_SIGN_IN_ISSUER", &*github)];
+    let function = account.deploy(&mut terminal, &given, &others).await;
+    terminal.type_blocks(&blocks[deploy + 1..]);
+    signs_in_and_calls(&mut terminal, &github, &function.url);
+    let line = function.line_with(r#""tool":"Figma.GetComments""#, 5).await;
+    assert!(line.contains(r#""outcome":"success""#), "{line}");
+}
