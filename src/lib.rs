@@ -31,15 +31,28 @@
 //!
 //! # Pages
 //!
-//! | page | contents |
+//! | I want to … | page |
 //! | --- | --- |
-//! | [`tools`] | inputs, outputs, failures, state, questions, versions |
-//! | [`secrets`], [`callers`], [`sign_in`], [`users`] | where secrets come from; who may call; access tokens of identity providers; acting for a user |
-//! | [`idempotency`], [`long_calls`] | what happens when a call is repeated; calls that take longer than their clients wait |
-//! | [`testing`] | replaying and recording events |
-//! | [`explorer`], [`mcp`], [`models`], [`clients`], [`openapi`], [`protocols`] | trying tools in a browser; connecting agents; tools for a chat model without MCP; calling tools; generating clients; what each protocol can express |
-//! | [`lambda`], [`operations`], [`quotas`], [`environment`] | deploying; logs, metrics and traces; how many calls may run; every variable |
-//! | [`costs`], [`security`], [`architecture`] | prices; what is promised; how the library is made |
+//! | write a tool, and test it | [`tools`], [`testing`] |
+//! | make tools from an OpenAPI document | [`guide_api`], [`from_openapi`] |
+//! | see and call the tools in a browser | [`explorer`] |
+//! | go from a Rust function to an agent | [`guide_tool`] |
+//! | connect an agent, a client or a chat model | [`mcp`], [`clients`], [`models`], [`openapi`] |
+//! | know what each protocol can express | [`protocols`] |
+//! | decide who may call | [`callers`] |
+//! | let people sign in at an identity provider | [`sign_in`]; if it does not register clients, [`issuing_tokens`] |
+//! | let a tool act for a user at another service | [`users`] |
+//! | give a tool a secret | [`secrets`] |
+//! | run a repeated call once | [`idempotency`] |
+//! | run calls of minutes, and report progress | [`long_calls`] |
+//! | deploy to Lambda | [`lambda`], [`template`], [`first_deployment`] |
+//! | use AWS's AgentCore | [`guide_agentcore`], [`agentcore`] |
+//! | run a function in production | [`guide_production`], [`operations`], [`monitoring`], [`quotas`], [`costs`] |
+//! | deploy to a container platform | [`containers`] |
+//! | look a setting up | [`environment`] |
+//! | find out why something fails | [`troubleshooting`] |
+//! | know what is promised, and what was tried | [`security`], [`tried`] |
+//! | change the library, or release it | [`architecture`], [`releasing`] |
 //!
 //! # Cargo features
 //!
@@ -51,7 +64,7 @@
 //! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
 //! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
-//! | `from-openapi` | the module `from_openapi`: tools out of an OpenAPI document |
+//! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
@@ -124,6 +137,7 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
+// So do those in `pictures.md`, which contain the pictures: `tests/pictures` writes it.
 // The pages of `idempotency`, `models`, `secrets` and `testing` are part of these modules'
 // documentation.
 // Some pages have examples that need a cargo feature.
@@ -149,11 +163,28 @@ pub mod costs {}
 #[doc = include_str!("../docs/environment.md")]
 pub mod environment {}
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("pictures.md")]
 #[doc = include_str!("../docs/explorer.md")]
 pub mod explorer {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/first-deployment.md")]
 pub mod first_deployment {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/guide-agentcore.md")]
+pub mod guide_agentcore {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/guide-api.md")]
+pub mod guide_api {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/guide-production.md")]
+pub mod guide_production {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/guide-tool.md")]
+pub mod guide_tool {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("pictures.md")]
+#[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/issuing-tokens.md"))]
+pub mod issuing_tokens {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/lambda.md")]
 pub mod lambda {}
@@ -164,24 +195,41 @@ pub mod long_calls {}
 #[doc = include_str!("../docs/mcp.md")]
 pub mod mcp {}
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/monitoring.md")]
+pub mod monitoring {}
+#[doc = include_str!("pages.md")]
 #[cfg_attr(any(not(doctest), feature = "openapi"), doc = include_str!("../docs/openapi.md"))]
 pub mod openapi {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("pictures.md")]
 #[doc = include_str!("../docs/protocols.md")]
 pub mod protocols {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/releasing.md")]
+pub mod releasing {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
 #[doc = include_str!("pages.md")]
-#[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/sign-in.md"))]
+#[doc = include_str!("../docs/sign-in.md")]
 pub mod sign_in {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/template.md")]
+pub mod template {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/tools.md")]
 pub mod tools {}
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/tried.md")]
+pub mod tried {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("../docs/troubleshooting.md")]
+pub mod troubleshooting {}
+#[doc = include_str!("pages.md")]
+#[doc = include_str!("pictures.md")]
 #[cfg_attr(any(not(doctest), feature = "oauth"), doc = include_str!("../docs/users.md"))]
 pub mod users {}
 
@@ -207,7 +255,7 @@ pub use event_kind::EventKind;
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
-    Failure, Handler, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
+    Failure, Handler, Icon, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };

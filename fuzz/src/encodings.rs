@@ -1,4 +1,4 @@
-//! The encodings of a secret that `docs/security.md` promises to find, and the search for them.
+//! The encodings of a secret that `docs/secrets.md` promises to find, and the search for them.
 
 use base64::{
     Engine,

@@ -56,7 +56,17 @@ fn links_lead_to_pages() {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let defined = text.lines().filter_map(|line| {
             let (name, target) = line.strip_prefix('[')?.split_once("]: ")?;
-            assert_eq!(target, format!("{name}.md"), "{path}");
+            if name.contains(']') {
+                return None; // A link, and a colon.
+            }
+            let expected = match name.strip_prefix("picture-") {
+                Some(picture) => vec![
+                    format!("images/{picture}.png"),
+                    format!("images/{picture}.svg"),
+                ],
+                None => vec![format!("{name}.md")],
+            };
+            assert!(expected.iter().any(|it| it == target), "{path}: {target}");
             Some((name, target))
         });
         let defined: Vec<_> = defined.collect();
@@ -90,12 +100,48 @@ fn targets<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
-    assert!(readme.lines().count() <= 150);
+    assert!(readme.lines().count() <= 180);
+}
+
+/// Pages that one looks things up in, and does not read.
+const LONG_PAGES: [&str; 2] = ["docs/architecture.md", "docs/environment.md"];
+
+#[test]
+fn the_other_pages_are_short() {
+    let pages = pages().into_iter();
+    let others = pages.filter(|(path, _)| !LONG_PAGES.contains(&&**path));
+    let words_in = |text: &str| {
+        let parts = text.split_whitespace();
+        parts
+            .filter(|part| part.contains(char::is_alphanumeric))
+            .count()
+    };
+    let long = others.filter(|(_, text)| words_in(text) > 2_000);
+    let long: Vec<_> = long.map(|(path, text)| (path, words_in(&text))).collect();
+    assert!(long.is_empty(), "more than 2,000 words: {long:?}");
+}
+
+#[test]
+fn pages_have_one_title() {
+    for (path, text) in pages() {
+        let outside: String = text.split("```").step_by(2).collect();
+        let titles: Vec<_> = outside
+            .lines()
+            .filter(|line| line.starts_with("# "))
+            .collect();
+        assert!(
+            titles.len() == 1 && text.starts_with("# "),
+            "{path}: {titles:?}"
+        );
+    }
 }
 
 #[test]
 fn the_pages_install_what_the_tests_use() {
-    let pinned = fs::read_to_string(repository("tests/requirements.txt")).unwrap();
+    // The second one has AWS's client for MCP.
+    let files = ["requirements.txt", "requirements-mcp1.txt"];
+    let pinned = files.map(|file| fs::read_to_string(repository("tests").join(file)).unwrap());
+    let pinned = pinned.concat();
     for (path, text) in pages() {
         for word in text.split([' ', '\n', '`', ')']) {
             if word.contains("==") && word.starts_with(|first: char| first.is_ascii_lowercase()) {

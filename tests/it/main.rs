@@ -45,8 +45,10 @@ mod network;
 mod oauth;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod pictures;
 mod profile;
 mod quotas;
+mod releasing;
 mod responses;
 mod retries;
 #[cfg(feature = "sign-in")]

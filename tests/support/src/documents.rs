@@ -1,16 +1,20 @@
 //! The pages of the documentation, which tests compare with the code.
 
+mod output;
+
 use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
+pub use output::is_expected;
+
 use crate::repository;
 
-/// Returns the rows of the table in `docs/operations.md` or `docs/lambda.md` whose first column has
-/// this heading.
+/// Returns the rows of the table about operations whose first column has this heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
-    let pages = ["docs/operations.md", "docs/lambda.md"];
-    let text = pages.map(|page| fs::read_to_string(repository(page)).unwrap());
+    let pages = ["operations", "monitoring", "lambda", "template"];
+    let text =
+        pages.map(|page| fs::read_to_string(repository(&format!("docs/{page}.md"))).unwrap());
     let text = text.join("\n");
     let cells = |line: &str| -> Vec<String> {
         let line = line.strip_prefix('|').unwrap().strip_suffix('|').unwrap();
@@ -129,6 +133,15 @@ pub const ADDRESS: &str = "http://127.0.0.1:9000";
 /// the texts after them.
 pub const FIRST_DEPLOYMENT: &str = "docs/first-deployment.md";
 
+/// The beginning of the paths of the guides. A test of their own types the commands of each as they
+/// are printed, and compares what they print with the blocks after them.
+pub const GUIDES: &str = "docs/guide-";
+
+/// Returns true if a test of its own types the commands of a page as they are printed.
+pub fn is_typed(path: &str) -> bool {
+    path == "README.md" || path == FIRST_DEPLOYMENT || path.starts_with(GUIDES)
+}
+
 /// A command of a `console` block, as a test runs it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
@@ -218,21 +231,20 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
     }
     let mut words = block.language.split(',');
     let is_console = |block: &&Block| block.language == "console" && block.mark.is_none();
+    let (path, _) = block.place.rsplit_once(':').unwrap_or_default();
+    let is_typed = is_typed(path);
     match words.next().unwrap_or_default() {
         // A documentation test, because a page is part of the library's documentation.
         "rust" => match words.find(|word| !["no_run", "test_harness"].contains(word)) {
             Some(word) => Err(format!("`{word}` keeps the block from being compiled")),
             None => Ok(()),
         },
-        "console" if block.place.starts_with(FIRST_DEPLOYMENT) => Ok(()),
-        "text"
-            if block.place.starts_with(FIRST_DEPLOYMENT)
-                && previous.is_some_and(|it| is_console(&it)) =>
-        {
-            Ok(())
-        }
-        // `generated` types these as they are printed.
-        "console" | "json" if block.place.starts_with("README.md:") => Ok(()),
+        // Typed as they are printed. What they print is compared with the block right after them.
+        "console" if is_typed => Ok(()),
+        "json" | "text" if is_typed => match previous.filter(is_console) {
+            Some(_) => Ok(()),
+            None => Err("it is not what the commands right before it print".into()),
+        },
         // Run by the toolbox's tests.
         "console" => commands(block).map(drop),
         "python" => Ok(()),

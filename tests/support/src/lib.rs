@@ -11,6 +11,7 @@
 )]
 
 pub mod aws;
+pub mod claude_code;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;

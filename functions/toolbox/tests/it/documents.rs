@@ -1,12 +1,12 @@
-//! Runs the commands of the pages below `docs/`; `first_deployment` runs those of its page, and
-//! `generated` those of the README. Another test of the library checks that every block is of a kind
+//! Runs the commands of the pages below `docs/`; tests of their own type those of the README, of the
+//! guides and of a first deployment. Another test of the library checks that every block is of a kind
 //! that is run here, is compiled, or is marked.
 
 use std::{fs, path::PathBuf, process};
 
 use serde_json::Value;
 use test_support::documents::{
-    ADDRESS, Block, Command, FIRST_DEPLOYMENT, blocks, commands, matches, pages,
+    ADDRESS, Block, Command, blocks, commands, is_typed, matches, pages,
 };
 
 use crate::{
@@ -129,9 +129,8 @@ fn run_all(stub: &str) {
     let name = format!("pages-{}", process::id());
     let folder = std::env::temp_dir().join(name);
     let mut count = 0;
-    let elsewhere = ["README.md", FIRST_DEPLOYMENT];
     let pages = pages().into_iter();
-    for (path, text) in pages.filter(|(path, _)| !elsewhere.contains(&&**path)) {
+    for (path, text) in pages.filter(|(path, _)| !is_typed(path)) {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let mut page = Page {

@@ -1,7 +1,7 @@
 //! Every alarm of `template.yaml` is set off, and stays calm otherwise; the dashboard has the metrics
 //! that the library prints.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use serde_json::{Value, json};
 use test_support::{
@@ -14,7 +14,7 @@ use super::{
     cloudwatch::{Metric, Metrics},
     template,
 };
-use crate::support::toolbox;
+use crate::support::{repository, toolbox};
 
 /// Parameters with which every alarm exists: first those of an HTTP API.
 const DOORS: [&[(&str, &str)]; 2] = [
@@ -382,6 +382,14 @@ fn the_page_lists_the_alarms_and_their_number() {
     ] {
         assert_eq!(count(&[(parameter, value)]), 9 + more, "{parameter}");
     }
+
+    // An alarm costs 10 cents a month, and a secret 40.
+    let resources = template().resources(&[]);
+    let secrets = of_type(&resources, "AWS::SecretsManager::Secret").len();
+    let cents = 10 * count(&[]) + 40 * secrets;
+    let page = fs::read_to_string(repository("docs/costs.md")).unwrap();
+    let stated = format!("costs ${}.{:02} a month", cents / 100, cents % 100);
+    assert!(page.contains(&stated), "{stated}");
 }
 
 /// Alarms notify an address and a topic, if there are any.
