@@ -73,7 +73,7 @@ pub(crate) struct Engine {
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
-    /// Whoever does the work of calls that outlast their requests.
+    /// The function that takes calls that outlast their requests.
     pub(crate) worker: Worker,
     /// The time after which a client gets a task instead of an outcome.
     pub(crate) task_after: Duration,
@@ -88,13 +88,13 @@ pub(crate) struct Call {
     pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     pub(crate) background: Background,
-    /// Whoever wants to know how far the call has got.
+    /// The follower to whom the call's progress is reported.
     pub(crate) follower: Option<Follower>,
     /// The turn of a large request, held until its input has been checked.
     pub(crate) permit: Option<LargeRequestPermit>,
 }
 
-/// Where a call of a tool in the [background](crate::Tool::background) runs.
+/// The place where a call of a tool in the [background](crate::Tool::background) runs.
 #[derive(Default)]
 pub(crate) enum Background {
     /// In its own invocation, which the caller waits for.

@@ -82,7 +82,7 @@ pub(crate) struct Event {
     pub(crate) principal: Option<Principal>,
 }
 
-/// 9 September 2001, in milliseconds since 1970. An earlier deadline is invalid: cargo-lambda's
+/// The earliest valid deadline, 9 September 2001, in milliseconds since 1970. cargo-lambda's
 /// emulator sends the time limit, 600,000, instead of the time when the invocation ends.
 const EARLIEST_DEADLINE: u64 = 1_000_000_000_000;
 

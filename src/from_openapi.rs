@@ -1,6 +1,6 @@
-//! Tools out of an API's OpenAPI document.
+//! Tools for agents, made from an API's OpenAPI document.
 //!
-//! Whoever has an HTTP API and its document has tools for agents, without writing one.
+//! An HTTP API that has such a document becomes tools without any code.
 //!
 #![doc = include_str!("pages.md")]
 #![doc = include_str!("../docs/from-openapi.md")]

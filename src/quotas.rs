@@ -11,8 +11,8 @@ use window::Window;
 
 /// A limit on the number of calls that run in a calendar minute, hour, day or month of UTC.
 ///
-/// It counts all calls together, unless it counts those of each [caller](Self::by_caller),
-/// [user](Self::by_user) or [tool](Self::by_tool) by themselves.
+/// It counts all calls together, or those of each [caller](Self::by_caller), [user](Self::by_user)
+/// or [tool](Self::by_tool) separately.
 ///
 /// ```
 /// use lambda_tools::{Server, Toolkit, quotas::Quota};
@@ -35,11 +35,11 @@ pub struct Quota {
 /// The tools whose calls a quota counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CountedTools {
-    /// All, together.
+    /// All tools, together.
     All,
-    /// Each by itself.
+    /// Each tool separately.
     Each,
-    /// This one only.
+    /// This tool only.
     One(String),
 }
 
@@ -68,22 +68,22 @@ impl Quota {
         Self::new(limit, Window::Month)
     }
 
-    /// Counts the calls of each [caller](crate::Caller) by themselves.
+    /// Counts the calls of each [caller](crate::Caller) separately.
     #[must_use]
     pub fn by_caller(mut self) -> Self {
         self.by_caller = true;
         self
     }
 
-    /// Counts the calls for each user of each caller by themselves. Calls without a user are those
-    /// of one more user.
+    /// Counts the calls for each user of each caller separately. A caller's calls without a user
+    /// count together.
     #[must_use]
     pub fn by_user(mut self) -> Self {
         self.by_user = true;
         self
     }
 
-    /// Counts the calls of each tool by themselves, whatever its version.
+    /// Counts the calls of each tool separately, and all versions of a tool together.
     #[must_use]
     pub fn by_tool(mut self) -> Self {
         self.tools = CountedTools::Each;
@@ -116,7 +116,7 @@ impl Quota {
         }
     }
 
-    /// Returns the tool without whose calls it has nothing to count.
+    /// Returns the name of the only tool whose calls are counted, if there is one.
     pub(crate) fn tool(&self) -> Option<&str> {
         match &self.tools {
             CountedTools::One(name) => Some(name),
@@ -124,12 +124,12 @@ impl Quota {
         }
     }
 
-    /// Returns true if both would count in the same place.
+    /// Returns true if both quotas would share their counts.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.window == other.window && self.subject() == other.subject()
     }
 
-    /// Returns what is counted by itself, as in `TOOLS_QUOTAS`: `caller+tool:SMS.Send`.
+    /// Returns what is counted separately, as in `TOOLS_QUOTAS`: `caller+tool:SMS.Send`.
     fn subject(&self) -> String {
         let tool = match &self.tools {
             CountedTools::All => None,

@@ -191,7 +191,7 @@ impl Server {
     /// the number of calls, failures, rejections and replays, and their duration, by tool and
     /// version. By default the environment decides (see [`serve`](crate::serve)).
     ///
-    /// AWS charges for each metric of each tool and version; `docs/operations.md` lists them.
+    /// AWS charges for each metric of each tool and version; `docs/monitoring.md` lists them.
     #[must_use]
     pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
         self.metrics = Some(Metrics::in_namespace(namespace));

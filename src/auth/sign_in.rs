@@ -45,8 +45,8 @@ use crate::{Caller, oauth::Provider, secrets::SecretCache};
 /// tokens itself, to every client that follows MCP, after the user has signed in at the provider.
 ///
 /// The user is the call's user, as with [`Oidc`](crate::Oidc). The page
-/// [`sign_in`](crate::sign_in) shows what to set up. The store and the keys are those of
-/// [`OAuth`](crate::OAuth), which exists without providers of its own, too.
+/// [`issuing_tokens`](crate::issuing_tokens) shows what to set up. The store and the keys are those
+/// of [`OAuth`](crate::OAuth), which exists without providers of its own, too.
 ///
 /// ```
 /// use lambda_tools::{OAuth, Server, SignIn, Toolkit};
@@ -250,7 +250,7 @@ impl SignIn {
         self
     }
 
-    /// Returns the provider, which tools may require tokens of, too.
+    /// Returns the provider, whose tokens tools may require, too.
     pub(crate) fn provider_settings(&self) -> &Arc<Provider> {
         &self.provider
     }

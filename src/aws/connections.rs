@@ -28,7 +28,7 @@ use rustls::CertificateError;
 
 use super::roots::Roots;
 
-/// All services share the connections, because most of the time spent creating them goes to
+/// The connections, which all services share: most of the time spent creating them goes to
 /// decoding certificates. The settings are always those of [`config`](super::config).
 #[derive(Clone, Debug)]
 pub(super) struct Connections(pub(super) Roots);

@@ -1,8 +1,8 @@
 //! Calls that outlast their requests: they are handed over, and performed elsewhere.
 //!
 //! The work is a call of its own, in another invocation of the function or in a task of the local
-//! server. Its input waits in the record of the call, encrypted with a key that only the event has
-//! which starts the work: nobody who lacks the event can start it, or read the input.
+//! server. Its input waits in the record of the call. It is encrypted with a key that is only in
+//! the event that starts the work: without this event, nobody can start the work or read the input.
 
 #[cfg_attr(not(feature = "tasks"), path = "background/sealed/off.rs")]
 mod sealed;
@@ -36,14 +36,14 @@ use crate::{
 };
 pub(super) use sealed::Code;
 
-/// Whoever does the work of calls that are handed over; the first one that is set.
+/// The function that takes calls that are handed over. It is set once.
 pub(crate) type Worker = OnceLock<HandOver>;
 
-/// Has a task performed elsewhere. An error means that it may not be.
+/// A function that has a task performed elsewhere. An error means that it may never start.
 pub(crate) type HandOver = Box<dyn Fn(Ticket) -> HandingOver + Send + Sync>;
 pub(crate) type HandingOver = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
-/// What the work begins with: the task's id, and the code that decrypts its call.
+/// The start of the work: the task's id, and the code that decrypts its call.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Ticket {
     pub(super) task: String,
@@ -135,7 +135,7 @@ impl Engine {
 }
 
 impl Execution {
-    /// Returns the call as it waits for its work, if the call is handed over.
+    /// Returns the call as it is stored until its work starts, if it is handed over.
     pub(super) fn stored(
         &self,
         input: &Value,

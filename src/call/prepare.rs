@@ -1,4 +1,4 @@
-//! What a tool requires, gathered from the call, the user's grants and the server's own store.
+//! The values that a tool requires, from the call, the user's grants and the server's own store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

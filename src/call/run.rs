@@ -92,7 +92,7 @@ impl PreparedCall {
     /// Runs the tool within its time limit, and catches its panics.
     ///
     /// Nothing runs after the end of the call's claim, which may have passed if the machine was
-    /// suspended: monotonic clocks stand still meanwhile.
+    /// suspended: monotonic clocks stand still during that time.
     pub(super) async fn run(self, claimed_until: Option<SystemTime>) -> (Outcome, RunEnd) {
         let clock = self.execution.engine.clock.clone();
         let mut limit = self.execution.time_left();

@@ -8,7 +8,7 @@ use super::format::EventError;
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
     serde_json::from_str(json).or_else(|error| {
-        // A failed invocation raises an alarm; a stranger's invalid header must not.
+        // A failed invocation raises an alarm; an invalid header, which anyone can send, must not.
         with_valid_headers(json)
             .and_then(|event| serde_json::from_value(event).ok())
             .ok_or_else(|| EventError::invalid(&error))

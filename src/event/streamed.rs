@@ -19,7 +19,7 @@ pub(crate) struct StreamedResponse {
     pub(crate) body: Body,
 }
 
-/// What separates the prelude from the body.
+/// The separator between the prelude and the body.
 const SEPARATOR: [u8; 8] = [0; 8];
 
 impl StreamedResponse {

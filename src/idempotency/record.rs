@@ -64,7 +64,7 @@ pub(super) struct CallRecord {
     pub(super) expires_at: SystemTime,
 }
 
-/// What a record says about a task.
+/// The part of a record about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TaskRecord {
     /// The random part of the task's id.
@@ -75,7 +75,7 @@ pub(super) struct TaskRecord {
     pub(super) tool: String,
     pub(super) created_at: SystemTime,
     pub(super) updated_at: SystemTime,
-    /// What the tool has reported last.
+    /// The last message that the tool has reported.
     pub(super) message: Option<String>,
     pub(super) is_cancelled: bool,
     /// The call, encrypted, until it starts.

@@ -16,7 +16,7 @@ use crate::{
     secrets::SecretCache, text::LONGEST_ID,
 };
 
-/// After a failed refresh, a token that expires later than this is still used.
+/// The minimum time until the expiry of a token that is still used after a failed refresh.
 const FALLBACK_MARGIN: Duration = Duration::from_secs(5);
 
 /// The OAuth settings, with everything that is needed to apply them.
@@ -138,7 +138,7 @@ impl Broker {
         };
         if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
             // Encrypts the grants with the newest key and extends their life. If another instance
-            // won the race, it wrote the same.
+            // was first, it wrote the same.
             self.records
                 .save(keys, record_id, grants, GRANT_LIFE, versioned.over)
                 .await?;

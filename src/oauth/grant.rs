@@ -10,7 +10,7 @@ use crate::clock::since_epoch;
 /// Scopes that providers omit from the granted scopes, or spell differently there.
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
-/// Longer than users go without using a tool in practice; a refresh restarts the period.
+/// The time for which a saved grant is kept. A refresh restarts it, and a use after half of it.
 pub(crate) const GRANT_LIFE: Duration = Duration::from_hours(400 * 24);
 
 /// All grants of a user at one provider: the user may have allowed different scopes at different

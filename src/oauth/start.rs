@@ -121,7 +121,7 @@ impl Broker {
         });
         let url = url.map_err(|error| error.into_store_error(&provider.id))?;
         let cookie = cookie(&name, browser, life, open.is_https());
-        // The user gets the full time for the provider's pages. If another tab won the race, it
+        // The user gets the full time for the provider's pages. If another tab was first, it
         // wrote the same.
         let pending = StoredChallenge {
             requested: scopes,

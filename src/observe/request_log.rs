@@ -1,8 +1,8 @@
 //! The log line, the metrics and the span of a request.
 //!
-//! They are the same for every protocol. The line's fields and the metrics are listed in
-//! `docs/operations.md`, which a test compares with the actual output. None of them contains
-//! inputs, outputs, tokens or secrets.
+//! They are the same for every protocol. `docs/operations.md` lists the line's fields and
+//! `docs/monitoring.md` the metrics; tests compare both with the actual output. None of them
+//! contains inputs, outputs, tokens or secrets.
 
 mod end;
 

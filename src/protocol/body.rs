@@ -24,13 +24,13 @@ use tokio::{select, task::unconstrained};
 /// chunks](super::codec::Codec::early_chunks) for it; the outcome or the refusal ends the stream.
 ///
 /// - *Status and headers* precede the first chunk, so the end of a stream has to say what they say
-///   of a whole response. A call that ends before the first chunk gets a whole response.
+///   in a whole response. A call that ends before the first chunk gets a whole response.
 /// - *Size*: an outcome is measured, also at the end of a stream, and becomes a failure if it is
 ///   too large. Other chunks are not: an event source that cannot stream measures their sum.
 /// - *Time*: the call runs while its stream is read. The engine stops it at its deadline, and the
 ///   failure ends the stream.
 /// - *Log, metrics and span* end with the call; its last chunks may still have to be read. A stream
-///   that is dropped before ends its call, and is logged as abandoned.
+///   that is dropped earlier ends its call, and is logged as abandoned.
 /// - *Redaction*: failures are redacted before they are encoded. Nothing searches other chunks, so
 ///   text of a tool in an early chunk has to be redacted by its `Context`.
 /// - *Errors*: chunks do not fail; a failure is a chunk.
@@ -42,12 +42,12 @@ pub(super) enum ResponseBody {
     Stream(Body),
 }
 
-/// Returns a server-sent event. JSON has no line feeds outside of its strings, which escape them.
+/// Returns a server-sent event. The JSON has no line feeds: it is compact, and strings escape them.
 pub(super) fn event(json: &[u8]) -> Bytes {
     [b"event: message\ndata: ", json, b"\n\n"].concat().into()
 }
 
-/// Returns the end of a stream: the body of a response, as an event unless it is one.
+/// Returns the end of a stream: the body of a response, as an event if it is not one already.
 fn framed(response: Response) -> Body {
     let is_json = |it: &HeaderValue| it == "application/json";
     let is_json = response.headers().get(CONTENT_TYPE).is_some_and(is_json);
@@ -86,8 +86,8 @@ impl ResponseBody {
         whole.into_iter().chain(events.iter().map(|it| &**it))
     }
 
-    /// Waits for the first early chunk of a call. If the call ends before, returns its whole response
-    /// as an error.
+    /// Waits for the first early chunk of a call. If the call ends first, returns its whole
+    /// response as an error.
     pub(super) async fn of(mut chunks: Body, mut call: RunningCall) -> Result<Self, Response> {
         let first = select! {
             biased;

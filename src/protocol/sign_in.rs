@@ -1,4 +1,4 @@
-//! How a client obtains a token, as rejections say it.
+//! The way for a client to obtain a token, as rejections state it in `WWW-Authenticate`.
 //!
 //! API Gateway and function URLs rename this header, so the bodies of rejections repeat it.
 //! References: RFC 6750, section 3; RFC 9728, section 5.1.

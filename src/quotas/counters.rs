@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The limits of counts in the memory of one process.
+/// The limits on the counts in the memory of one process.
 const LIMITS: MemoryLimits = MemoryLimits {
     what: "callers, users or tools to count calls of",
     records: 50_000,
@@ -27,8 +27,8 @@ const LIMITS: MemoryLimits = MemoryLimits {
     forgotten: "",
 };
 
-/// The time for which a count is kept after its window, by which the clocks of two processes may
-/// differ: a count that a process still uses must not be deleted.
+/// The time for which a count is kept after the end of its window. The clocks of two processes may
+/// differ by as much, and a count that one of them still uses must not be deleted.
 const MARGIN: Duration = Duration::from_hours(24);
 
 /// The number of full windows that are remembered.
@@ -38,8 +38,8 @@ const MOST_FULL: usize = 10_000;
 pub(crate) struct Quotas {
     quotas: Vec<Quota>,
     store: Arc<dyn Store>,
-    /// The ends of full windows by the ids of their counts: a count never falls, so that no request
-    /// is needed for the other calls in such a window.
+    /// The ends of full windows by the ids of their counts: a count never falls, so no request is
+    /// needed for the other calls in such a window.
     full: Mutex<HashMap<String, SystemTime>>,
 }
 
@@ -74,7 +74,7 @@ impl Quotas {
     /// Creates the counters. Without a store that all instances share, the memory of this process
     /// counts.
     pub(crate) fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
-        // The narrow and short ones first: a rejected call should not have used up the others.
+        // Narrow and short quotas first: a call that they reject must not count against the others.
         quotas.sort_by_key(|it| {
             let is_broad = it.tools == CountedTools::All;
             (!it.by_user, !it.by_caller, is_broad, it.window)
@@ -102,7 +102,7 @@ impl Quotas {
         let applies = |it: &&Quota| it.tool().is_none_or(|name| name == call.tool);
         let quotas = self.quotas.iter().filter(applies);
         let quotas: Vec<_> = quotas.map(|it| (it, it.count_id(&call, now))).collect();
-        // Nothing is counted in vain if one is known to be used up.
+        // If a quota is known to be used up, the call does not count against the others.
         let full = quotas
             .iter()
             .filter(|(it, id)| it.limit == 0 || self.is_full(id));
@@ -120,7 +120,7 @@ impl Quotas {
             match self.raise(quota, id, now, left).await {
                 Ok(true) => {}
                 Ok(false) => return Err(QuotaError::Exceeded(Box::new(quota.exceeded(now)))),
-                // A full memory is reachable.
+                // A full store is not unreachable.
                 Err(error) if quota.runs_uncounted && error.is_temporary() && !error.is_full() => {
                     let quota = quota.in_words();
                     tracing::error!(%error, quota, "a call runs uncounted");
@@ -132,7 +132,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Raises the number of a quota. Returns false if it has reached its limit.
+    /// Raises the count of a quota. Returns false if it has reached its limit.
     async fn raise(
         &self,
         quota: &Quota,
@@ -172,7 +172,7 @@ impl Quotas {
 }
 
 impl Quota {
-    /// Returns the id of the count of a call: of what the quota counts by itself, in a window.
+    /// Returns the id of the count that the call belongs to in the window around `now`.
     fn count_id(&self, call: &CountedCall<'_>, now: SystemTime) -> String {
         let (subject, window) = (self.subject(), self.window.id(now));
         let user = call.user.filter(|_| self.by_user);
@@ -180,7 +180,7 @@ impl Quota {
         let caller = (self.by_caller || self.by_user).then(|| call.caller.identity());
         let texts = [Some(&*subject), Some(&*window), user, tool].into_iter();
         let texts = texts.chain(caller.into_iter().flatten());
-        // An empty text is not the absence of one.
+        // An empty text differs from an absent one.
         let texts = texts.map(|it| it.map(|text| format!("={text}")).unwrap_or_default());
         format!("quota#{}", hash::of_texts(texts))
     }

@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Returns the text that tells the window around this time from all others.
+    /// Returns a text that identifies the window around this time.
     pub(super) fn id(self, now: SystemTime) -> String {
         let mut text = timestamp(now);
         text.truncate(match self {

@@ -3,7 +3,7 @@
 //! The ids are known at start-up. The first call that finds one of them due reads all that are due,
 //! and other calls wait for it. While the store is down or throttles, the last good values are used
 //! for a limited time. Missing and unreadable secrets are remembered briefly, so that a bad
-//! deployment does not hammer the store.
+//! deployment does not overload the store.
 //!
 //! Existing caches do less: `aws_secretsmanager_caching` reads one secret per request, one after
 //! the other, and neither caches absence nor shares requests; `moka` shares the loading of one key,

@@ -37,7 +37,7 @@ use greeting::greeting;
 use guard::AllowedHosts;
 
 /// The time that running calls have to finish after a stop signal, unless `SHUTDOWN_SECONDS` says
-/// otherwise; and then the last work.
+/// otherwise; also the time that the work at shutdown then has.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Serves until Ctrl-C or SIGTERM.
@@ -74,7 +74,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let deduplication = Arc::clone(&app.engine.deduplication);
     let stop = stop_signal()?;
     announce(&greeting, in_json);
-    // Its warnings come after the greeting, which hardly anybody scrolls up to.
+    // After the greeting, so that its warnings are the last lines, which people read.
     tokio::spawn(async move { warm_up(&app).await });
     let open = connections::serve(listener, router, CLIENT_LIMIT, MOST_CONNECTIONS, stop).await;
     let finish = async {

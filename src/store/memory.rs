@@ -170,7 +170,7 @@ impl Records {
         if is_full(self) {
             self.drop_while(|record| record.is_free(now));
         }
-        // Nothing is forgotten in vain.
+        // Nothing is forgotten if that would not make enough room.
         let kept = self.by_id.len() - self.forgettable.len();
         if kept >= limits.records || self.kept_bytes + bytes > limits.bytes {
             return Err(StoreError::full(format!(

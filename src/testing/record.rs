@@ -113,7 +113,7 @@ fn last_number_in(folder: &Path) -> io::Result<usize> {
 
 async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    // A recording has whole responses, that one can read.
+    // A recording has whole responses, which people can read.
     parts.headers.remove(ACCEPT_ENCODING);
     parts.headers.remove(IF_NONE_MATCH);
     let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ClientError;
 
-/// The rest of what a response, or all pages of a list together, may have.
+/// The budget that is left for a response, or for all pages of a list together.
 #[derive(Debug)]
 pub(super) struct ResponseBudget {
     limit: usize,

@@ -1,8 +1,8 @@
 //! A client for any MCP server over streamable HTTP.
 //!
-//! It speaks revision 2026-07-28 and the earlier ones, which begin with `initialize`. `rmcp`, the
-//! official SDK, speaks the protocol; this client adds the limits, credentials, outcomes and retries
-//! of the OXP client, so that a program can call either protocol.
+//! It supports revision 2026-07-28 and the earlier ones, which begin with `initialize`. `rmcp`, the
+//! official SDK, implements the protocol; this client adds the limits, credentials, outcomes and
+//! retries of the OXP client, so that a program can call either protocol.
 
 mod connection;
 mod failure;

@@ -1,7 +1,7 @@
 //! The addresses that are globally reachable.
 //!
-//! Whoever chooses a URL that the function requests could otherwise let it send
-//! requests to its own network, and to the credentials service of its platform.
+//! Whoever chooses a URL that the function requests could otherwise make it send requests to its
+//! own network, and to the credentials service of its platform.
 
 use std::{
     net::{IpAddr, SocketAddr},

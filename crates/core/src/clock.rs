@@ -24,7 +24,7 @@ pub struct Clock {
     offset: Option<Arc<AtomicU64>>,
 }
 
-/// What a clock reads. A function needs no allocation.
+/// The source that a clock reads. A function needs no allocation.
 #[derive(Clone)]
 enum Source<T> {
     Function(fn() -> T),

@@ -113,7 +113,7 @@ impl Body {
         }
     }
 
-    /// Makes the fields of an object properties of the input. An object in an envelope leaves it.
+    /// Makes the fields of an object, also of one in an envelope, properties of the input.
     fn flat(mut plan: BodyPlan, schema: Object, text: &str) -> Self {
         let Some((schema, note)) = flattened(&schema, plan.required) else {
             return Self::whole(plan, schema, text);
@@ -159,7 +159,7 @@ fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Option<Strin
     (has_properties && is_object && !has_others && !is_optional).then(|| (schema.clone(), note))
 }
 
-/// Returns in words what branches require that only have lists of required properties.
+/// Describes branches that have only lists of required properties.
 fn required_sets(branches: &Value) -> Option<String> {
     let only_required = |branch: &Value| {
         let object = branch.as_object()?;
@@ -177,7 +177,7 @@ fn required_sets(branches: &Value) -> Option<String> {
     ))
 }
 
-/// Returns the name and the object of an envelope: its only property, which is required.
+/// Returns the name and the object in an envelope, an object with one property that is required.
 fn opened(schema: &Object) -> Option<(String, Object, Option<String>)> {
     let properties = schema.get("properties")?.as_object()?;
     let mut all = properties.iter();

@@ -8,7 +8,7 @@ use crate::{
     text::{LONGEST_TOOL, cut, plain, sentence},
 };
 
-/// Returns the description of an operation's tool, with sentences that a model needs besides.
+/// Returns the description of an operation's tool, with further sentences for the model.
 pub(crate) fn description_of(
     operation: &Operation,
     chosen: Option<&String>,
@@ -57,7 +57,7 @@ fn says(description: &str, summary: &str) -> bool {
     !description.is_empty() && start.eq_ignore_ascii_case(summary)
 }
 
-/// Returns what can be said of an operation without a text: `GET /channels/{id}: get channel`.
+/// Returns a description for an operation that has none: `GET /channels/{id}: get channel`.
 fn named(operation: &Operation) -> String {
     let words = in_words(operation.id().unwrap_or(operation.path));
     format!("{}: {}", operation.label(), words.to_ascii_lowercase())

@@ -1,11 +1,11 @@
 //! Names of tools and of parameters, from those of the document.
 //!
-//! One name that an API of a model does not accept takes every other tool away with it, so names are
-//! rewritten, and the request knows the originals.
+//! A model's API that does not accept one name rejects the whole list of tools. So names are
+//! rewritten, and requests use the originals.
 
 use sha2::{Digest, Sha256};
 
-/// The maximum length of a tool's name, `Toolkit_Operation`: 64 less what clients put in front.
+/// The maximum length of a tool's name, `Toolkit_Operation`: 64, minus the prefix that clients add.
 const LONGEST_NAME: usize = 56;
 /// The maximum length of a toolkit's name.
 const LONGEST_TOOLKIT: usize = 24;
@@ -83,7 +83,7 @@ pub(crate) fn key_of(name: &str) -> String {
     key
 }
 
-/// Returns a name in words, as a description for want of a better one: `Channel id`.
+/// Returns a name in words, to describe what has no description: `Channel id`.
 pub(crate) fn in_words(name: &str) -> String {
     let words = words_of(name);
     let words: Vec<_> = words.iter().map(|it| it.to_ascii_lowercase()).collect();

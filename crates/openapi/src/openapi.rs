@@ -1,4 +1,4 @@
-//! A document, and what its owner says about the conversion.
+//! A document, and its owner's options for the conversion.
 
 mod reduce;
 
@@ -89,7 +89,7 @@ impl OpenApi {
         })
     }
 
-    /// Sets the toolkit's name; by default it is made of the document's title.
+    /// Sets the toolkit's name; by default it is made from the document's title.
     pub fn toolkit(mut self, name: impl Into<String>) -> Self {
         self.toolkit = name.into();
         self
@@ -127,7 +127,8 @@ impl OpenApi {
         self
     }
 
-    /// Chooses only operations with these methods: of the others, if some are chosen otherwise.
+    /// Chooses the operations with these methods. If operations are also chosen in another way,
+    /// keeps only those of them that have these methods.
     pub fn include_methods<S: Into<String>>(
         mut self,
         methods: impl IntoIterator<Item = S>,
@@ -194,8 +195,8 @@ impl OpenApi {
         self
     }
 
-    /// Sets the id of the secret for a security scheme; by default it is made of both names, such as
-    /// `FIGMA_PERSONAL_ACCESS_TOKEN`.
+    /// Sets the id of the secret for a security scheme; by default it is made from both names, such
+    /// as `FIGMA_PERSONAL_ACCESS_TOKEN`.
     pub fn secret(mut self, scheme: impl Into<String>, id: impl Into<String>) -> Self {
         self.credentials.secrets.insert(scheme.into(), id.into());
         self
@@ -256,7 +257,7 @@ impl OpenApi {
     /// Returns the tools, to be served with others: see [`ApiTools::tools`].
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and as [`ApiTools::tools`].
+    /// Those of [`reduce`](Self::reduce) and of [`ApiTools::tools`].
     pub fn tools(&self) -> Result<Vec<Tool>, OpenApiError> {
         self.reduce()?.tools.tools()
     }

@@ -9,7 +9,7 @@ use crate::{
     text::{plain, sentence},
 };
 
-/// Headers that a request has for other reasons.
+/// The headers that are not parameters: the request or its credentials set them.
 const OWN_HEADERS: [&str; 6] = [
     "accept",
     "authorization",
@@ -86,7 +86,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the word that tells the parameter from another one of the same name.
+    /// Returns the word that distinguishes the parameter from another one of the same name.
     pub(crate) fn place_word(&self) -> &'static str {
         match self.place {
             Place::Path => "path",

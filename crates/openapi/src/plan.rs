@@ -1,4 +1,4 @@
-//! The reduced tools: what a deployed program needs of a document.
+//! The reduced tools: what a deployed program needs from a document.
 //!
 //! They are a file that an owner reads, edits and commits. The program that serves them parses no
 //! OpenAPI document.
@@ -91,7 +91,7 @@ pub(crate) struct ApiTool {
     pub(crate) input: Value,
 }
 
-/// How a request is made of an input.
+/// The rules by which a request is made from an input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RequestPlan {
@@ -102,7 +102,7 @@ pub(crate) struct RequestPlan {
     pub(crate) base_url: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) parameters: Vec<ParameterPlan>,
-    /// All of the input that is no parameter.
+    /// The parts of the input that are not parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<BodyPlan>,
     pub(crate) answer: Answer,
@@ -178,7 +178,7 @@ pub(crate) struct BodyPlan {
     /// The property that contains the fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) envelope: Option<String>,
-    /// The names of fields whose properties in the input are called otherwise.
+    /// The names of fields whose properties in the input have other names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) names: BTreeMap<String, String>,
     /// The fields of a multipart body that are files, by their names.
@@ -191,7 +191,7 @@ pub(crate) struct BodyPlan {
     pub(crate) fixed: Map<String, Value>,
 }
 
-/// Where a body is in the input.
+/// The place of a body in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shape {

@@ -20,7 +20,7 @@ use merge::{add_missing, make_nullable, single_branch};
 
 pub(crate) type Object = Map<String, Value>;
 
-/// What a schema may take.
+/// The limits of a schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The maximum depth of properties and items.

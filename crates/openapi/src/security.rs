@@ -1,6 +1,6 @@
 //! The security schemes of a document as credentials: secrets of the owner, or tokens of the user.
 //!
-//! A model never sees one of them, and never chooses one.
+//! A model neither sees nor chooses credentials.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{document::Document, operation::Operation, plan::Credential};
 
-/// What an owner says about credentials.
+/// The owner's options for credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CredentialOptions {
     /// The ids of secrets, by the names of schemes.

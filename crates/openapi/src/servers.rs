@@ -1,4 +1,4 @@
-//! The URL of an API, which the owner chooses and no model.
+//! The URL of an API, which the owner chooses, never a model.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{OpenApiError, document::Document, operation::Operation};
 
-/// What an owner says about servers.
+/// The owner's options for servers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerOptions {
     pub(crate) base_url: Option<String>,

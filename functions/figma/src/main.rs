@@ -1,4 +1,4 @@
-//! Tools for Figma's API, all of them out of its OpenAPI document.
+//! Tools for Figma's API, all of them made from its OpenAPI document.
 
 use std::env;
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Endpoints, error};
 
-/// Emails per call: as many as a model can read at once.
+/// The maximum number of emails in a response: as many as a model can read at once.
 const MAX_EMAILS: usize = 10;
 
 /// Returns Gmail's tools.

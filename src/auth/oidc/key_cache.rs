@@ -24,11 +24,11 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// up key ids.
 const UNKNOWN_KEY_PAUSE: Duration = Duration::from_mins(1);
 
-/// For how long keys are used before they are fetched again, if the response does not say.
+/// The time for which keys are used before they are fetched again, if the response does not say.
 const DEFAULT_AGE: Duration = Duration::from_hours(1);
 const SHORTEST_AGE: Duration = Duration::from_mins(5);
 const LONGEST_AGE: Duration = Duration::from_hours(12);
-/// For how long keys can be used if the issuer cannot be reached. A key that the issuer has
+/// The time for which keys can be used if the issuer cannot be reached. A key that the issuer has
 /// withdrawn is trusted no longer than this.
 const LONGEST_USE: Duration = Duration::from_hours(24);
 

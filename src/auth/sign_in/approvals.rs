@@ -1,7 +1,7 @@
 //! The clients that users have agreed to in this browser, in a sealed cookie: a user agrees once.
 //!
-//! Only for redirect URIs over TLS: any program on the user's machine could pretend to be another one
-//! there (RFC 8252, 8.6). An agreement is one user's; if another one then signs in, it does not count.
+//! Agreements are kept only for redirect URIs over TLS: on the user's machine, any program could
+//! pretend to be another one (RFC 8252, 8.6). An agreement counts only for the user who made it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// The purpose for which the cookie is sealed.
 const APPROVALS: &str = "approvals";
-/// The number of agreements in one browser; the oldest one goes.
+/// The number of agreements in one browser; the oldest one is dropped first.
 const MOST: usize = 12;
 const LIFE: Duration = Duration::from_hours(90 * 24);
 

@@ -1,7 +1,7 @@
 //! The authorization endpoint: the consent page, and then the redirect to the provider.
 //!
 //! The page comes before the provider, which may already have the user's consent to this server and
-//! then asks nobody: a stranger's client would get a code without a question (confused deputy).
+//! then does not ask: a stranger's client would get a code unnoticed (confused deputy).
 
 use std::time::{Duration, SystemTime};
 

@@ -1,8 +1,9 @@
 //! The metadata documents of clients, fetched from the URLs that are their ids.
 //!
-//! Anyone can send a URL. So a document comes from a name whose addresses are all global, over TLS,
-//! at its usual port, without a redirect, within 5 seconds and 5 KiB. The addresses that were checked
-//! are those of the connection: a name that resolves differently the second time gains nothing.
+//! Anyone can send a URL. So a document is fetched only from a host name whose addresses are all
+//! global, over TLS, at the usual port, without redirects, within 5 seconds and 5 KiB. The
+//! connection uses the addresses that were checked, so a name that resolves differently the second
+//! time gains nothing.
 
 use std::{
     collections::HashMap,
@@ -39,9 +40,9 @@ const MOST_AT_ONCE: usize = 8;
 const MOST_KEPT: usize = 200;
 const SHORTEST_AGE: Duration = Duration::from_mins(5);
 const LONGEST_AGE: Duration = Duration::from_hours(24);
-/// Marks an error of a host that cannot be reached or is overloaded.
+/// The mark of an error of a host that cannot be reached or is overloaded.
 const AWAY: bool = true;
-/// For how long a document is used while its host cannot be reached.
+/// The time for which a document is used while its host cannot be reached.
 const LONGEST_USE: Duration = Duration::from_hours(7 * 24);
 
 /// The metadata of a client, in its document or in its registration: RFC 7591, section 2.
@@ -234,7 +235,7 @@ impl Documents {
         };
         let mut kept = self.lock();
         if kept.len() >= MOST_KEPT {
-            // Whoever fills it up makes others fetch again.
+            // Filling it up only makes others fetch again.
             kept.clear();
         }
         kept.insert(id.to_owned(), document);

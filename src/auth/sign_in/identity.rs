@@ -31,7 +31,7 @@ pub(super) struct Identity {
     pub(super) domain: Option<String>,
 }
 
-/// Where the provider says who a person is.
+/// The place where the provider says who a person is.
 #[derive(Clone, Debug)]
 pub(super) enum IdentitySource {
     /// In ID tokens, which the issuer has signed.

@@ -43,7 +43,7 @@ impl OwnKeys {
     ) -> Option<Arc<KeySet>> {
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         let reads = secrets.read(&ids, left).await;
-        // Old keys may be missing.
+        // Only the first key must be readable: old ones may be missing.
         reads.first()?.as_ref().ok()?;
         let secrets = reads.into_iter().filter_map(|it| it.ok().flatten());
         let secrets: Vec<_> = secrets.filter(is_long_enough).collect();

@@ -4,7 +4,7 @@ use reqwest::Url;
 
 use super::{identity::Identity, redirect_uri};
 
-/// A rule for who may sign in. People to whom at least one rule applies may.
+/// A rule for who may sign in: people to whom at least one rule applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SignInRule {
     Anyone,

@@ -33,7 +33,7 @@ pub(crate) struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// `required` are the scopes of every call, `known` those of any.
+    /// Creates the server. `required` are the scopes of every call, `known` those of any.
     pub(crate) fn new(
         settings: SignIn,
         broker: Arc<Broker>,
@@ -57,7 +57,7 @@ impl AuthorizationServer {
         self.broker.keys(None).await
     }
 
-    /// Returns true if this is the id of the provider that users sign in at.
+    /// Returns true if this is the id of the provider at which users sign in.
     pub(crate) fn has_provider(&self, id: &str) -> bool {
         self.provider().id() == id
     }
@@ -109,7 +109,7 @@ impl AuthorizationServer {
         grant_record_id(&caller.namespace(), user, self.provider().id())
     }
 
-    /// Identifies the person whom the provider has issued tokens for.
+    /// Identifies the person for whom the provider has issued tokens.
     pub(super) async fn identify(
         &self,
         access: &Secret,

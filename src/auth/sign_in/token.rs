@@ -328,7 +328,7 @@ impl AuthorizationServer {
     }
 }
 
-/// Public clients identify themselves by their id: RFC 6749, 3.2.1.
+/// Checks the id by which a public client identifies itself: RFC 6749, 3.2.1.
 fn check_client(client_id: &str, session: &Session) -> Result<(), EndpointError> {
     if client_id == session.client_id {
         return Ok(());
@@ -338,7 +338,7 @@ fn check_client(client_id: &str, session: &Session) -> Result<(), EndpointError>
     ))
 }
 
-/// RFC 7636, 4.6.
+/// Checks the PKCE verifier: RFC 7636, 4.6.
 fn check_verifier(verifier: Option<&str>, challenge: &str) -> Result<(), EndpointError> {
     let is_valid = verifier.is_some_and(|verifier| {
         let hash = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
@@ -353,7 +353,7 @@ fn check_verifier(verifier: Option<&str>, challenge: &str) -> Result<(), Endpoin
     ))
 }
 
-/// RFC 8707, 2.2.
+/// Checks that the token is for this server: RFC 8707, 2.2.
 fn check_resource(form: &Parameters, session: &Session) -> Result<(), EndpointError> {
     let is_same = |resource: &str| is_server(resource, session.resource.trim_end_matches('/'));
     if form.get("resource").is_none_or(is_same) {

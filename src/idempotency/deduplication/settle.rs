@@ -86,7 +86,7 @@ impl Deduplication {
             let error = match store::put(store, left, write).await {
                 Ok(PutOutcome::Written) => return,
                 Ok(PutOutcome::Conflict(current)) => {
-                    // A task's progress, or that it is cancelled, may have been written meanwhile.
+                    // A task's progress or cancellation may have been written in the meantime.
                     if let Some(current) = current.and_then(|it| finished.task_in(it)) {
                         over = current.claim;
                         finished.join(&current);

@@ -39,8 +39,8 @@ pub(crate) struct AgentCoreFormat {
 }
 
 impl AgentCoreFormat {
-    /// Returns the format of the result. The gateway names no revision; those from 2026-07-28 on have
-    /// fields that their clients ask for.
+    /// Returns the format of the result. The gateway names no revision, and the fields that
+    /// 2026-07-28 added are for clients that ask for that revision.
     fn result(&self) -> McpFormat {
         McpFormat {
             revision: Some(Revision::NEWEST_LEGACY),

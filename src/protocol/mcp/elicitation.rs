@@ -128,8 +128,8 @@ impl Elicitation {
         Some(self.input_required(&requests))
     }
 
-    /// Returns the result that asks the user a question, whose text is the failure's message, or the
-    /// client itself.
+    /// Returns the result that asks the user, or the client itself, a question, whose text is the
+    /// failure's message.
     pub(super) fn question(&self, failure: &Failure, question: &Question) -> Value {
         let request = match &question.method {
             Some(method) => json!({"method": method, "params": question.form}),

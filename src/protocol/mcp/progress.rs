@@ -23,7 +23,8 @@ use crate::{
     wire::jsonrpc,
 };
 
-/// The minimum time between two notifications. Of the reports meanwhile, the last one is sent.
+/// The minimum time between two notifications. Of the reports in between, only the last one is
+/// sent.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time without a report after which the last one is sent again, because clients and proxies
@@ -49,7 +50,7 @@ impl ProgressStream {
         (is_token && accepts()).then(|| Box::new(Self { token, ending }))
     }
 
-    /// Returns the notifications of a call, and its follower, which they come from.
+    /// Returns the notifications of a call, and the follower that they come from.
     pub(super) fn begin(&mut self) -> (Follower, Body) {
         let (reports, latest) = watch::channel(None::<Progress>);
         let (ending, ended) = oneshot::channel::<()>();
@@ -99,7 +100,7 @@ impl Notifications {
                 _ = &mut self.ended => {}
             }
         }
-        // An error means that it took too long, and is no end.
+        // An error is a timeout, not the end of the reports.
         if let Ok(changed) = timeout(SILENCE, self.latest.changed()).await {
             changed.ok()?;
         }
@@ -110,7 +111,7 @@ impl Notifications {
             total: None,
             message: String::new(),
         });
-        // It must increase, also without a new report.
+        // The progress must increase, even without a new report.
         let done = match self.sent {
             Some(sent) if report.done <= sent => sent + (sent.abs() * 1e-6).max(1e-6),
             _ => report.done,

@@ -149,7 +149,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
     })
 }
 
-/// Returns the parameters of `WWW-Authenticate`, which API Gateway renames.
+/// Returns the parameters of `WWW-Authenticate`, a header that API Gateway renames.
 fn sign_in_data(refusal: &Refusal) -> JsonObject {
     let parameters = sign_in::parameters(refusal).into_iter();
     parameters

@@ -34,7 +34,7 @@ use crate::{
 struct TaskResult {
     #[serde(flatten)]
     task: Value,
-    /// Not in the [`Value`], which would change numbers.
+    /// The result as it was encoded: in a [`Value`], numbers could change.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
 }

@@ -114,7 +114,7 @@ fn invalid_params(errors: &ParameterErrors) -> String {
     text
 }
 
-/// Calls in this protocol cannot supply missing requirements; the server's owner has to.
+/// Names what is missing: calls in this protocol cannot supply it, so the server's owner has to.
 fn missing_requirements(missing: &UnmetRequirements) -> String {
     let mut items = Vec::new();
     let providers = missing.requirements.authorization.iter();

@@ -115,7 +115,7 @@ pub(super) struct RuntimeApi {
 /// The body of a request to the runtime API.
 type Sent = Either<Full<Bytes>, StreamedBody>;
 
-/// What an event is answered with.
+/// The answer to an event.
 pub(super) enum Answer {
     Whole(Bytes),
     Stream(Box<StreamedResponse>),

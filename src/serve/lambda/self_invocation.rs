@@ -35,7 +35,7 @@ pub(super) fn enable(app: &Arc<AppState>) {
 async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     let client = crate::aws::client(&CLIENT, "LAMBDA", Client::new)?;
-    // The same version of the program, which knows the tool.
+    // The event goes to the same version of the program, which has the tool.
     let version = env::var("AWS_LAMBDA_FUNCTION_VERSION").ok();
     let version = version.filter(|it| it != "$LATEST");
     let request = client

@@ -10,7 +10,7 @@ use crate::{OAuth, Server, oauth::Provider};
 
 type Preset = fn(String, String) -> Provider;
 
-/// In the order of [`PROVIDERS`].
+/// The presets, in the order of [`PROVIDERS`].
 const PRESETS: [Preset; PROVIDERS.len()] = [
     |id, secret| Provider::github(id, secret),
     |id, secret| Provider::google(id, secret),

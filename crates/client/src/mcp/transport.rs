@@ -94,7 +94,7 @@ impl StreamableHttpClient for Transport {
         Err(HttpError::ServerDoesNotSupportDeleteSession)
     }
 
-    /// Requests of a server could not be answered, so no stream is opened for them.
+    /// Opens no stream: requests of a server could not be answered.
     async fn get_stream(
         &self,
         _uri: Arc<str>,

@@ -22,7 +22,7 @@ pub(super) struct DecodeError {
     missing: Option<String>,
 }
 
-/// Decodes a value that satisfies its type's schema. Keeping the path in mind takes three times as
+/// Decodes a value that satisfies its type's schema. Tracking the path takes three times as
 /// long, so that is done only for a value that is not valid.
 pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     if let Ok(decoded) = T::deserialize(&value) {

@@ -1,8 +1,7 @@
 //! Failures: errors that a tool reports.
 //!
-//! A failure is an answer, not an accident: it travels in a 200 response and tells the model
-//! and the user what to do next. A call that does not reach its tool ends in a
-//! rejection instead; the two never mix.
+//! A failure is an answer: it is sent in a 200 response, and tells the model and the user what to
+//! do next. A call that does not reach its tool ends in a rejection instead; the two never mix.
 
 #[cfg(feature = "http")]
 pub mod response;

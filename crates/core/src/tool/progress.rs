@@ -1,4 +1,4 @@
-//! The progress of a call, for whoever follows it.
+//! The progress of a call, and its follower.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ pub struct Progress {
     pub message: String,
 }
 
-/// Whoever follows a call. Cheap to clone.
+/// The recipient of a call's progress. Cheap to clone.
 #[derive(Clone)]
 pub struct Follower(Arc<Inner>);
 

@@ -89,7 +89,7 @@ impl OpenApi {
             .any(|it| only.includes(it, it.extension(&self.document)))
     }
 
-    /// Checks that the operations exist that options are about.
+    /// Checks that the operations that options name exist.
     fn check_names(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
         let named = self
             .names
@@ -183,7 +183,7 @@ impl OpenApi {
         format!("{}.{tool}@{}", self.toolkit, self.version)
     }
 
-    /// Checks what the owner has chosen for all ids.
+    /// Checks the toolkit's name and the version, which all ids share.
     fn check_id(&self) -> Result<(), OpenApiError> {
         let id = format!("{}.A@{}", self.toolkit, self.version);
         let error = |_| {
@@ -203,7 +203,7 @@ impl OpenApi {
     }
 }
 
-/// Returns what is said about an operation by its id, or by its method and path.
+/// Returns the value of an option for an operation, by its id, or by its method and path.
 fn said<'a, T>(all: &'a BTreeMap<String, T>, operation: &Operation) -> Option<&'a T> {
     let by_id = operation.id().and_then(|it| all.get(it));
     by_id.or_else(|| all.get(&operation.label()))

@@ -1,6 +1,6 @@
-//! Answers within a budget: a model pays for each byte, and has a limit.
+//! Answers within a size limit: each byte costs tokens, and a model's context is limited.
 //!
-//! What is cut is structure, not text: a list loses its end and a text its end, and a notice says so.
+//! The result stays valid JSON: lists and texts lose their ends, and a notice says so.
 
 use lambda_tools_core::text::clipped;
 use serde_json::{Map, Value};
@@ -96,7 +96,7 @@ fn cut_list(items: Vec<Value>, budget: usize, path: &str, notices: &mut Vec<Stri
     shown.into()
 }
 
-/// Gives small fields the room that they need, and the others equal parts of the rest.
+/// Cuts the large fields of an object: small ones stay as they are, the others share the rest.
 fn cut_object(
     fields: Map<String, Value>,
     budget: usize,

@@ -16,7 +16,7 @@ pub(super) fn percent(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Returns a value as text, lists and objects as JSON. `None` for `null`, which no text is.
+/// Returns a value as text, lists and objects as JSON. `None` for `null`, which has no text.
 pub(super) fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -1,4 +1,4 @@
-//! Failures from the API's own words, and whether the call may be repeated.
+//! Failures with the API's own messages, and whether the call may be repeated.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::Api;
 use crate::plan::ApiTool;
 
-/// The maximum length, in bytes, of the API's words in a message.
+/// The maximum length, in bytes, of the API's text in a message.
 const LONGEST_MESSAGE: usize = 600;
-/// The maximum length, in bytes, of a response that the model sees besides.
+/// The maximum length, in bytes, of a response that the model also sees.
 const LONGEST_PROMPT: usize = 2048;
 /// The maximum number of bytes that are read of a response that reports an error.
 const LONGEST_ERROR: usize = 8192;
@@ -127,8 +127,8 @@ fn meaning_of(status: u16, plan: &ApiTool, api: &Api) -> String {
     text.to_owned()
 }
 
-/// Returns true if the same call may succeed later: a request that was not served always, and one
-/// that may have had its effect only if it can be repeated.
+/// Returns true if the same call may succeed later: always if the request was not served; if it may
+/// have had its effect, only if it can be repeated.
 fn may_retry(status: u16, may_repeat: bool) -> bool {
     match status {
         429 => true,
@@ -142,7 +142,7 @@ fn redacted(text: String, cx: &Context) -> String {
     cx.redacted(&text).unwrap_or(text)
 }
 
-/// Returns the API's whole answer, with the names that models know of the parameters in it.
+/// Returns the API's whole answer, with the parameters in it renamed as models know them.
 fn prompt(body: &str, is_json: bool, plan: &ApiTool) -> Option<String> {
     let is_html = body.trim_start().starts_with('<');
     if body.trim().is_empty() || (is_html && !is_json) {

@@ -170,7 +170,7 @@ fn fill(path: &mut String, parameter: &ParameterPlan, value: &Value) -> Result<(
 fn url_of(base: &str, path: &str, asked: &[(String, String)]) -> Result<Url, Failure> {
     // Some documents tell operations of one path apart by a fragment, which no request has.
     let path = path.split('#').next().unwrap_or_default();
-    // A URL's parser would take them as the way to another resource.
+    // A URL parser would resolve these segments, and name another resource.
     if path.split('/').any(|segment| matches!(segment, "." | "..")) {
         return Err(Failure::new("A part of the path must not be `.` or `..`"));
     }

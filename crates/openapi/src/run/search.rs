@@ -23,7 +23,7 @@ struct Entry {
     plan: ApiTool,
     description: String,
     input: Schema,
-    /// In lower case: what a search looks at.
+    /// The text that is searched, in lower case.
     text: String,
 }
 

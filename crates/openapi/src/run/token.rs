@@ -18,7 +18,7 @@ use super::{
 };
 use crate::plan::{ApiTool, Credential};
 
-/// The time before its end in which a token is not used any more.
+/// The time before its expiry in which a token is no longer used.
 const RESERVE: Duration = Duration::from_mins(1);
 /// The lifetime of a token that states none.
 const DEFAULT_LIFETIME: u64 = 300;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Object, list};
 
 /// Adds what another schema demands of the same value. Of rules that contradict each other, the first
-/// one stays: the API knows better.
+/// one stays: the API checks the value in any case.
 pub(super) fn add_missing(schema: &mut Object, other: Object) {
     for (keyword, value) in other {
         match (&*keyword, schema.get_mut(&keyword), value) {

@@ -1,4 +1,4 @@
-//! A server that plays an API: it records requests, and answers each with the same response.
+//! A server in place of an API: it records requests, and answers each with the same response.
 
 use std::sync::{Arc, Mutex};
 

@@ -19,7 +19,7 @@ use crate::{
 const HEAD: &str = r#"event: message
 data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":"#;
 
-/// A server with the tool `Long_Run`, which returns 7.
+/// Returns a server with the tool `Long_Run`, which returns 7.
 fn server<F>(run: impl Fn(Context) -> F + Clone + Send + Sync + 'static) -> Router
 where
     F: Future<Output = ()> + Send + 'static,

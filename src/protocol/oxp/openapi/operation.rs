@@ -74,7 +74,7 @@ impl<'a> ToolOperation<'a> {
         let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
         let definition = &self.definition;
         let mut body = json!({"schema": schema(input)});
-        // A value that is only guessed from a type teaches a reader nothing, and may be invalid.
+        // A value that is only guessed from a type says nothing to a reader, and may be invalid.
         if let Some(example) = example_of(&definition.input_schema, |_| None) {
             body["example"] = example;
         }

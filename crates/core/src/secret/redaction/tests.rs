@@ -1,4 +1,4 @@
-//! Tests with secrets in the encodings that `docs/security.md` promises to find.
+//! Tests with secrets in the encodings that `docs/secrets.md` promises to find.
 
 use std::{
     fmt::Write,

@@ -19,7 +19,7 @@ pub(crate) enum Holds {
     Named,
 }
 
-/// What a keyword means for a value of its schema.
+/// The meaning of a keyword for a value of its schema.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// Nothing: it says something about the value.

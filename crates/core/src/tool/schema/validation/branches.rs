@@ -1,6 +1,6 @@
 //! The errors of a value that matches none of several branches.
 //!
-//! Listing every error of every branch would bury the one that matters: only the intended branch is
+//! Listing every error of every branch would hide the one that matters: only the intended branch is
 //! explained.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
