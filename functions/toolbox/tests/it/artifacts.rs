@@ -94,12 +94,12 @@ fn target_with(name: &str) -> PathBuf {
     target
 }
 
-/// Runs the commands of a page's block that deploys a function with cargo-lambda; returns what they
-/// print, and then the variables `URL` and `KEY`. `tests/build` installs and builds; the AWS CLI is
-/// not installed, and the command that calls the function comes later.
-fn deploy(page: &str, target: &Path, emulator: &Emulator) -> String {
+/// Runs the commands of the page that deploy a function with cargo-lambda; returns what they print,
+/// and then the variables `URL` and `KEY`. `tests/build` installs and builds; the AWS CLI is not
+/// installed, and the command that calls the function comes later.
+fn deploy(name: &str, target: &Path, emulator: &Emulator) -> String {
     let left_out = ["pip ", "cargo lambda build ", "aws ", "curl "];
-    let mut lines = lines_of_deployment(page);
+    let mut lines = lines_of_deployment(name);
     lines.retain(|line| !left_out.iter().any(|it| line.starts_with(it)));
     lines.push("echo \"$URL $KEY\"".into());
     let programs = installed("cargo-lambda").canonicalize().unwrap();
@@ -118,10 +118,11 @@ fn deploy(page: &str, target: &Path, emulator: &Emulator) -> String {
     stdout_of(&mut shell)
 }
 
-fn lines_of_deployment(page: &str) -> Vec<String> {
+fn lines_of_deployment(name: &str) -> Vec<String> {
+    let page = "docs/lambda.md";
     let text = fs::read_to_string(repository(page)).unwrap();
     let mut blocks = blocks(page, &text).into_iter();
-    let block = blocks.find(|it| it.text.contains("cargo lambda deploy "));
+    let block = blocks.find(|it| it.text.contains(&format!("cargo lambda deploy {name} ")));
     block.unwrap().text.lines().map(str::to_owned).collect()
 }
 
@@ -150,7 +151,7 @@ async fn deployed(name: &str, target: &Path, emulator: &Emulator) -> BTreeMap<St
 async fn cargo_lambda_deploys_the_toolbox() {
     let emulator = Emulator::with_policies().await;
     let target = target_with("toolbox");
-    deploy("docs/lambda.md", &target, &emulator);
+    deploy("toolbox", &target, &emulator);
     let variables = deployed("toolbox", &target, &emulator).await;
     assert_eq!(variables["TOOLS_AUTH"], "api-key");
     assert_eq!(variables["TOOLS_SECRETS_PREFIX"], "toolbox/");
@@ -161,17 +162,17 @@ async fn cargo_lambda_deploys_the_toolbox() {
 /// tests does, with the variables of the deployment.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, cargo-lambda, curl and what tests/all builds"]
-async fn the_commands_of_the_readme_deploy_a_function_that_answers() {
+async fn the_commands_of_the_page_deploy_a_function_that_answers() {
     let emulator = Emulator::with_policies().await;
     let target = target_with("hello");
-    let printed = deploy("README.md", &target, &emulator);
+    let printed = deploy("hello", &target, &emulator);
     let (url, key) = printed.trim().split_once(' ').unwrap();
     assert!(url.starts_with("https://") && !url.ends_with('/'), "{url}");
     let variables = deployed("hello", &target, &emulator).await;
     let variables: Vec<_> = variables.iter().map(|(a, b)| (&**a, &**b)).collect();
     let mut program = isolated(Command::new(target.join("lambda/hello/bootstrap")));
     let function = FunctionUrl::start(&mut program, &variables).await;
-    let mut lines = lines_of_deployment("README.md").into_iter();
+    let mut lines = lines_of_deployment("hello").into_iter();
     let call = lines.find(|line| line.starts_with("curl ")).unwrap();
     for (key, value) in [(key, "Hello, Ada!".into()), ("another", Value::Null)] {
         let mut shell = Command::new("sh");
