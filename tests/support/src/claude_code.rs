@@ -28,6 +28,8 @@ pub fn prepare(command: &mut Command, home: &Path) {
     command.env("CLAUDE_CODE_TMPDIR", home);
     command.env("DISABLE_TELEMETRY", "1");
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    // Its own limit for connecting is short on a machine that also runs other tests.
+    command.env("MCP_TIMEOUT", "30000");
     // Nothing listens there: a request to any other address fails.
     command.env("HTTP_PROXY", "http://127.0.0.1:9");
     command.env("HTTPS_PROXY", "http://127.0.0.1:9");
