@@ -152,8 +152,13 @@ pub(crate) struct Project {
     #[arg(long, value_name = "NAME", requires = "source")]
     pub(crate) new: Option<PathBuf>,
     /// A clone of the repository, which has the template and the library of the project
-    #[arg(long, value_name = "FOLDER", requires = "new", group = "source")]
-    pub(crate) library: Option<PathBuf>,
+    #[arg(
+        long = "library",
+        value_name = "FOLDER",
+        requires = "new",
+        group = "source"
+    )]
+    pub(crate) clone: Option<PathBuf>,
     /// The project's template, if it is another one
     #[arg(long, value_name = "FOLDER-OR-URL", requires = "new", group = "source")]
     pub(crate) template: Option<String>,

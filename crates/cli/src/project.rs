@@ -29,10 +29,10 @@ pub(crate) fn generate(
         .args(["lambda", "new"])
         .arg(name)
         .arg("--no-interactive");
-    if let Some(library) = &project.library {
-        let template = library.join("templates/openapi");
+    if let Some(clone) = &project.clone {
+        let template = clone.join("templates/openapi");
         command.arg("--template").arg(template);
-        let path = seen_from(name, library)?;
+        let path = seen_from(name, clone)?;
         command.args(["--render-var", &format!("lambda_tools={path}")]);
     }
     if let Some(template) = &project.template {

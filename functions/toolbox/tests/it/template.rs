@@ -477,7 +477,7 @@ fn each_kind_of_credentials_has_what_it_needs() {
     }
 }
 
-/// What `Auth=gateway` needs.
+/// The parameters that `Auth=gateway` requires.
 const AUTHORIZER: [(&str, &str); 2] = [
     ("AuthorizerIssuer", "https://id.example"),
     ("AuthorizerAudiences", "api://tools,tools"),

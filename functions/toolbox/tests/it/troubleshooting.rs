@@ -38,7 +38,7 @@ fn messages() -> Vec<String> {
     messages
 }
 
-/// Returns true if a text contains a message, in which `…` stands for any text.
+/// Returns true if a text contains a message. In the message, `…` matches any text.
 fn contains(text: &str, message: &str) -> bool {
     let mut rest = text;
     message.split('…').all(|part| match rest.split_once(part) {

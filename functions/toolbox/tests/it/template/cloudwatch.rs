@@ -53,7 +53,7 @@ impl Metrics {
         breaching.count() as u64 >= needed
     }
 
-    /// Returns the alarm's statistic of the values in a period. `None` if there are none.
+    /// Returns the statistic of an alarm for one period, or `None` if the period has no values.
     fn statistic(&self, alarm: &Value, times: std::ops::Range<u64>) -> Option<f64> {
         let dimensions = alarm["Dimensions"].as_array().into_iter().flatten();
         let dimensions = dimensions.map(|it| (text_of(&it["Name"]), text_of(&it["Value"])));

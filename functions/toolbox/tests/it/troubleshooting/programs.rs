@@ -1,4 +1,4 @@
-//! What the compiler, the toolkit and the compiled programs say on their own machine.
+//! Messages of the compiler, the toolkit, and the programs on the developer's machine.
 
 use std::{
     fs,
