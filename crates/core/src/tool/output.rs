@@ -1,15 +1,10 @@
 //! The output of a tool.
 
-mod finite;
-
 use serde::Serialize;
 use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
 };
-
-pub(crate) use finite::exact_integer;
-pub(crate) use finite::to_value;
 
 /// A tool's output.
 #[derive(Debug, Serialize)]
@@ -44,5 +39,53 @@ impl Output {
             Self::Value(value) => value.is_object(),
             Self::Json(json) => json.get().starts_with('{'),
         }
+    }
+}
+
+/// Converts a tool's output to JSON. Whole floats are written as integers, as in the specification's
+/// examples: `15`, not `15.0`. A float that is not finite becomes `null`.
+pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(output)?;
+    write_integers(&mut value);
+    Ok(value)
+}
+
+fn write_integers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(fields) => fields.values_mut().for_each(write_integers),
+        Value::Number(number) if number.is_f64() => {
+            if let Some(integer) = number.as_f64().and_then(exact_integer) {
+                *value = integer.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the integer value of a whole float, up to where floats can represent every integer.
+pub(crate) fn exact_integer(float: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_negative_zero = float == 0.0 && float.is_sign_negative();
+    if float.fract() == 0.0 && float.abs() <= EXACT && !is_negative_zero {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+        return Some(float as i64);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whole_floats_are_written_as_integers() {
+        let written = to_value(&json!({"a": [15.0, -1.0, 0.0, 0.5, 1e300]})).unwrap();
+        assert_eq!(written, json!({"a": [15, -1, 0, 0.5, 1e300]}));
+        assert_eq!(to_value(&15_f32).unwrap().to_string(), "15");
+        assert_eq!(to_value(&-0.0).unwrap().to_string(), "-0.0");
+        assert_eq!(to_value(&f64::NAN).unwrap(), json!(null));
     }
 }
