@@ -10,6 +10,7 @@ mod encodings;
 use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 use aho_corasick::{Anchored, automaton::Automaton, nfa::contiguous::NFA};
+use percent_encoding::percent_decode;
 
 use crate::Secret;
 use encodings::{ENCODINGS, values_in};
@@ -23,6 +24,12 @@ pub const SHORTEST_TO_RECORD: usize = 6;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
+/// What stands for the rest of a text that was cut, as [`clipped`](crate::text::clipped) writes it.
+const CUT: &[u8] = "…".as_bytes();
+
+/// The minimum length of the start of a secret that is redacted before a cut.
+const SHORTEST_START: usize = 4;
+
 /// The maximum size of all secrets in all encodings; a larger secret is not redacted. The automaton
 /// takes 16 times as much, and up to 80 times while it is built.
 pub(super) const MOST_BYTES: usize = 256 << 10;
@@ -30,8 +37,8 @@ pub(super) const MOST_BYTES: usize = 256 << 10;
 /// The replacement of any number of secrets in a text, in one pass over it.
 pub struct Redaction {
     automaton: NFA,
-    /// The placeholders of the automaton's patterns.
-    placeholders: Vec<Arc<str>>,
+    /// The automaton's patterns, and their placeholders.
+    patterns: Vec<(String, Arc<str>)>,
 }
 
 impl fmt::Debug for Redaction {
@@ -89,10 +96,11 @@ impl Redaction {
                 add(encoded(value), placeholder);
             }
         }
-        let (patterns, placeholders): (Vec<_>, _) = patterns.into_iter().unzip();
+        let patterns: Vec<_> = patterns.into_iter().collect();
+        let automaton = NFA::new(patterns.iter().map(|it| &it.0));
         Self {
-            automaton: NFA::new(patterns).expect("the patterns are short enough"),
-            placeholders,
+            automaton: automaton.expect("the patterns are short enough"),
+            patterns,
         }
     }
 
@@ -104,8 +112,13 @@ impl Redaction {
 
     /// Returns the text without these secrets and others, which may overlap.
     pub(super) fn redacted_with(&self, others: Option<&Self>, text: &str) -> Option<String> {
-        let mut found = self.find(text);
-        found.extend(others.into_iter().flat_map(|it| it.find(text)));
+        let mut found = Vec::new();
+        for redaction in [Some(self), others].into_iter().flatten() {
+            found.extend(redaction.find(text.as_bytes()));
+            if text.contains('%') {
+                found.extend(redaction.find_decoded(text.as_bytes()));
+            }
+        }
         found.sort_by_key(|it| it.range.start);
         let mut redacted = String::new();
         let mut copied = 0;
@@ -121,12 +134,12 @@ impl Redaction {
 
     /// Returns the parts of the text to replace, in their order. Redacting a secret inside another
     /// must not leave the rest of the outer one in the text, so overlapping secrets are one part.
-    fn find(&self, text: &str) -> Vec<Found<'_>> {
+    fn find(&self, text: &[u8]) -> Vec<Found<'_>> {
         let mut all: Vec<Found<'_>> = Vec::new();
         let state = self.automaton.start_state(Anchored::No);
         let mut state = state.expect("an automaton can search without an anchor");
-        for (at, byte) in text.bytes().enumerate() {
-            state = self.automaton.next_state(Anchored::No, state, byte);
+        for (at, byte) in text.iter().enumerate() {
+            state = self.automaton.next_state(Anchored::No, state, *byte);
             if !self.automaton.is_match(state) {
                 continue;
             }
@@ -136,7 +149,7 @@ impl Redaction {
             let mut new = Found {
                 range: at + 1 - longest..at + 1,
                 longest,
-                placeholder: &self.placeholders[pattern],
+                placeholder: &self.patterns[pattern].1,
             };
             while let Some(last) = all.pop_if(|last| last.range.end > new.range.start) {
                 new.range.start = new.range.start.min(last.range.start);
@@ -146,7 +159,46 @@ impl Redaction {
             }
             all.push(new);
         }
+        all.extend(self.find_cut(text));
         all
+    }
+
+    /// Does the same in the text without its percent-encoding. Which characters are escaped depends
+    /// on the place in a URL and on the encoder.
+    fn find_decoded(&self, text: &[u8]) -> Vec<Found<'_>> {
+        let (mut decoded, mut places, mut at) = (Vec::new(), Vec::new(), 0);
+        while at < text.len() {
+            let escape = text
+                .get(at..at + 3)
+                .filter(|it| percent_decode(it).count() == 1);
+            decoded.extend(percent_decode(escape.unwrap_or(&text[at..=at])));
+            places.push(at);
+            at += escape.map_or(1, <[u8]>::len);
+        }
+        places.push(at);
+        let mut found = self.find(&decoded);
+        let ranges = found.iter_mut().map(|it| &mut it.range);
+        ranges.for_each(|it| *it = places[it.start]..places[it.end]);
+        found
+    }
+
+    /// Returns the start of a secret before the last mark of a cut, which may be within an escape.
+    fn find_cut(&self, text: &[u8]) -> Option<Found<'_>> {
+        let cut = text.windows(CUT.len()).rposition(|it| it == CUT)?;
+        let escape = text[..cut].iter().rposition(|it| *it == b'%');
+        let shown = &text[..escape.filter(|at| cut - at < 3).unwrap_or(cut)];
+        let starts = self.patterns.iter().filter_map(|(secret, placeholder)| {
+            let mut lengths = (SHORTEST_START..secret.len()).rev();
+            let is_shown = |length: &usize| shown.ends_with(&secret.as_bytes()[..*length]);
+            Some((lengths.find(is_shown)?, placeholder))
+        });
+        let (longest, placeholder) = starts.max_by_key(|it| it.0)?;
+        let range = shown.len() - longest..cut;
+        Some(Found {
+            range,
+            longest,
+            placeholder,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The values in a secret, and the encodings in which text may contain each of them.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::MOST_BYTES;
@@ -10,33 +10,15 @@ use crate::text::hex;
 /// A part of at most this many letters counts as an ordinary word and not as a secret.
 const LONGEST_WORD: usize = 15;
 
-/// All characters except the unreserved ones of RFC 3986, 2.3.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-
-/// The `application/x-www-form-urlencoded` set of the URL standard.
-const FORM: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'*')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_');
-
-/// The encodings of a value, the likeliest first.
-pub(super) const ENCODINGS: [fn(&str) -> String; 18] = [
+/// The encodings of a value, the likeliest first. Percent-encoding is not among them: text is searched
+/// without it.
+pub(super) const ENCODINGS: [fn(&str) -> String; 13] = [
     str::to_owned,
     |value| in_json(&in_json(value)),
     in_json,
     |value| without_quotes(&format!("{value:?}")),
-    |value| percent_encoded(value, NON_ALPHANUMERIC),
-    |value| percent_encoded(value, RESERVED),
-    // Every other percent sign is escaped itself.
-    |value| percent_encoded(value, FORM).replace("%20", "+"),
-    |value| lower_percent_encoded(value, NON_ALPHANUMERIC),
-    |value| lower_percent_encoded(value, RESERVED),
-    |value| lower_percent_encoded(value, FORM).replace("%20", "+"),
+    // In form encoding: every other plus sign is escaped itself.
+    |value| value.replace(' ', "+"),
     |value| url_safe(&base64(value, 0)),
     |value| url_safe(&base64(value, 1)),
     |value| url_safe(&base64(value, 2)),
@@ -53,20 +35,6 @@ fn in_json(value: &str) -> String {
 
 fn without_quotes(text: &str) -> String {
     text[1..text.len() - 1].to_owned()
-}
-
-fn percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
-    utf8_percent_encode(value, escaped).to_string()
-}
-
-/// Does the same with digits in lower case.
-fn lower_percent_encoded(value: &str, escaped: &'static AsciiSet) -> String {
-    let pieces = utf8_percent_encode(value, escaped);
-    let lower = pieces.map(|piece| match piece.strip_prefix('%') {
-        Some(digits) => format!("%{}", digits.to_ascii_lowercase()),
-        None => piece.to_owned(),
-    });
-    lower.collect()
 }
 
 fn url_safe(base64: &str) -> String {

@@ -66,6 +66,92 @@ fn a_secret_is_redacted_in_every_encoding() {
     assert_eq!(redacted(url_safe, "subjects?act"), "[secret]-");
 }
 
+/// The sets of the URL standard, of RFC 3986 and of encoders: each escapes other characters.
+#[test]
+fn a_secret_is_redacted_in_every_place_of_a_url() {
+    let secret = "a/b+c d?e#f:g@h%i'j^k|l{m}n\"o<p>q[r]s\\t;u=v&w`x,y$z!";
+    let controls = " \"<>";
+    for escaped in [
+        "`",
+        "#",
+        "#'",
+        "#?`{}",
+        "#?^`{}",
+        "#?`{}/%",
+        "#?`{}/%\\",
+        "#?^`{}/:;=@[\\]|",
+        "#?^`{}/:;=@[\\]|$%&+,",
+        "%[\\]^`{|}",
+        "#?^`{}:;=@[\\]|$%&+,!'",
+        "#?^`{}/:;=@[\\]|$%&+,!'",
+    ] {
+        let encoded = |lower: bool| {
+            let characters =
+                secret
+                    .chars()
+                    .map(|it| match controls.contains(it) || escaped.contains(it) {
+                        true if lower => format!("%{:02x}", it as u32),
+                        true => format!("%{:02X}", it as u32),
+                        false => it.to_string(),
+                    });
+            characters.collect::<String>()
+        };
+        for encoded in [encoded(false), encoded(true)] {
+            let text = format!("https://x.example/{encoded}/100%!");
+            assert_eq!(
+                redacted(&text, secret),
+                "https://x.example/[secret]/100%!",
+                "{escaped}"
+            );
+        }
+    }
+    let mut url = url::Url::parse("https://x.example/a").unwrap();
+    url.set_password(Some(secret)).unwrap();
+    url.path_segments_mut().unwrap().push(secret).push("b");
+    url.query_pairs_mut().append_pair("key", secret);
+    url.set_fragment(Some(secret));
+    let expected = "https://:[secret]@x.example/a/[secret]/b?key=[secret]#[secret]";
+    assert_eq!(redacted(url.as_str(), secret), expected);
+    assert_eq!(redacted("%61%2fb+c%20d%3Fe", "a/b+c d?e"), "[secret]");
+    assert_eq!(redacted("é%C3%A9%zz%4", "a/b+c d?e"), "é%C3%A9%zz%4");
+}
+
+/// A text that is cut before it is redacted has the start of a secret at its end.
+#[test]
+fn the_start_of_a_secret_before_a_cut_is_redacted() {
+    let secret = "Correct horse/\"staple\"";
+    for whole in [
+        secret.to_owned(),
+        quoted(secret),
+        "Correct%20horse%2F%22staple%22".to_owned(),
+        STANDARD.encode(secret).trim_end_matches('=').to_owned(),
+    ] {
+        for shown in 4..whole.len() - 2 {
+            for after in ["", " (and more)", "\": 1"] {
+                let text = format!("it says {}…{after}", &whole[..shown]);
+                let redacted = redacted(&text, secret);
+                let kept = redacted
+                    .strip_prefix("it says ")
+                    .unwrap()
+                    .split('…')
+                    .next()
+                    .unwrap();
+                assert!(["[secret]", ""].contains(&kept), "{text}: {redacted}");
+                assert!(redacted.ends_with(after), "{redacted}");
+            }
+        }
+    }
+    for text in [
+        "it says Correct horse",
+        "Cor…",
+        "Incorrect…",
+        "horse/…",
+        "…",
+    ] {
+        assert_eq!(redacted(text, secret), text);
+    }
+}
+
 #[test]
 fn the_parts_of_a_secret_are_redacted() {
     for (secret, parts) in [

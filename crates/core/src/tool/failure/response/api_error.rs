@@ -29,7 +29,7 @@ const FIELDS: [&str; 7] = [
 
 /// Reads the text of an error from the start of a response's body.
 pub(super) async fn text_of(headers: &HeaderMap, body: impl Body) -> Option<String> {
-    let start = start_of(body).await;
+    let (start, is_whole) = start_of(body).await;
     let text = match str::from_utf8(&start) {
         Ok(text) => text,
         // The body goes on in the middle of a character.
@@ -38,35 +38,39 @@ pub(super) async fn text_of(headers: &HeaderMap, body: impl Body) -> Option<Stri
         }
         Err(_) => return None,
     };
-    let mut text = text.trim();
     if let Ok(value) = serde_json::from_str::<Value>(text)
         && let Some(text) = text_in(&value)
     {
         return Some(text.to_owned());
     }
-    if start.len() == MAX_READ {
-        // The last word may be a part of a secret, which could not be recognized.
-        text = text.rsplit_once(char::is_whitespace)?.0;
-    }
-    (!text.is_empty() && !is_html(headers, text)).then(|| text.to_owned())
+    let text = text.trim();
+    // By this mark, the redaction recognizes the start of a secret.
+    let mark = if is_whole { "" } else { "…" };
+    (!text.is_empty() && !is_html(headers, text)).then(|| format!("{text}{mark}"))
 }
 
 /// Reads the first bytes of a body; fewer if they do not arrive in time, or if reading them fails.
-async fn start_of(body: impl Body) -> Vec<u8> {
+/// Also returns whether they are the whole body.
+pub async fn start_of(body: impl Body) -> (Vec<u8>, bool) {
     let mut body = pin!(body);
     let mut start = Vec::new();
     let read = async {
-        while start.len() < MAX_READ
-            && let Some(Ok(frame)) = body.frame().await
-        {
-            if let Ok(mut data) = frame.into_data() {
-                let length = data.remaining().min(MAX_READ - start.len());
-                start.extend_from_slice(&data.copy_to_bytes(length));
+        while start.len() < MAX_READ {
+            match body.frame().await {
+                None => return true,
+                Some(Err(_)) => return false,
+                Some(Ok(frame)) => {
+                    if let Ok(mut data) = frame.into_data() {
+                        let length = data.remaining().min(MAX_READ - start.len());
+                        start.extend_from_slice(&data.copy_to_bytes(length));
+                    }
+                }
             }
         }
+        false
     };
-    let _ = time::timeout(MAX_WAIT, read).await;
-    start
+    let is_whole = time::timeout(MAX_WAIT, read).await.unwrap_or(false);
+    (start, is_whole)
 }
 
 /// Returns the text of an error in a response's JSON.
@@ -146,10 +150,10 @@ mod tests {
         let chunk = || Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"word ")));
         let endless = StreamBody::new(stream::repeat_with(chunk));
         let text = text_of(&HeaderMap::new(), endless).await.unwrap();
-        assert_eq!(text, "word ".repeat(MAX_READ / 5).trim());
-        let large = format!("one {}", "é".repeat(1 << 20));
-        let text = text_of(&HeaderMap::new(), large).await;
-        assert_eq!(text.as_deref(), Some("one"));
+        assert_eq!(text, "word ".repeat(MAX_READ / 5) + "wo…");
+        let large = format!("a{}", "é".repeat(1 << 20));
+        let text = text_of(&HeaderMap::new(), large).await.unwrap();
+        assert_eq!(text, format!("a{}…", "é".repeat(MAX_READ / 2 - 1)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -160,7 +164,10 @@ mod tests {
         let first = Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"too slow")));
         let body = stream::iter([first]).chain(stream::pending());
         let text = text_of(&HeaderMap::new(), StreamBody::new(body)).await;
-        assert_eq!(text.as_deref(), Some("too slow"));
+        assert_eq!(text.as_deref(), Some("too slow…"));
         assert_eq!(start.elapsed(), MAX_WAIT);
+        let silent = stream::pending::<Result<Frame<Bytes>, Infallible>>();
+        let text = text_of(&HeaderMap::new(), StreamBody::new(silent)).await;
+        assert_eq!(text, None);
     }
 }
