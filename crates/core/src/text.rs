@@ -25,6 +25,29 @@ pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{}…", &text[..end]).into()
 }
 
+/// Returns the text with only the scheme and the host of each URL in it: the rest has values of
+/// inputs, and sometimes credentials.
+pub fn without_paths(mut text: &str) -> String {
+    let mut plain = String::new();
+    while let Some((before, rest)) = text.split_once("://") {
+        let url = rest.split([' ', '\t', '\r', '\n', '"', '<', '>']).next();
+        let url = url
+            .unwrap_or_default()
+            .trim_end_matches(|it| ")]}:,;.'`".contains(it));
+        let host = url.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+        let path = if host.len() < url.len() { "/…" } else { "" };
+        plain += &[
+            before,
+            "://",
+            host.rsplit('@').next().unwrap_or_default(),
+            path,
+        ]
+        .concat();
+        text = &rest[url.len()..];
+    }
+    plain + text
+}
+
 /// Returns the path of the property `name` below `path`.
 pub fn joined(path: &str, name: &str) -> String {
     let name = clipped(name, LONGEST_NAME);
@@ -89,7 +112,41 @@ pub fn milliseconds(duration: Duration) -> Number {
 
 #[cfg(test)]
 mod tests {
-    use super::{alternatives, clipped, closest, counted};
+    use super::{alternatives, clipped, closest, counted, without_paths};
+
+    #[test]
+    fn urls_lose_what_follows_their_host() {
+        for (text, expected) in [
+            ("no URL: /v1/patients", "no URL: /v1/patients"),
+            (
+                "error sending request for url (https://api.example:8443/patients/4711?q=a%20b#c): timeout",
+                "error sending request for url (https://api.example:8443/…): timeout",
+            ),
+            ("'https://api.example'", "'https://api.example'"),
+            ("https://api.example.", "https://api.example."),
+            ("http://[::1]:80/a)b(c?d", "http://[::1]:80/…"),
+            (
+                "https://a.example?q=1 or https://b.example#x, then",
+                "https://a.example/… or https://b.example/…, then",
+            ),
+            (
+                "to https://a.example/x?to=https://b.example/4711 it",
+                "to https://a.example/… it",
+            ),
+            (
+                "postgres://ada:p@ss@db.example/prod",
+                "postgres://db.example/…",
+            ),
+            (
+                "url=\"https://a.example/\\x\"!",
+                "url=\"https://a.example/…\"!",
+            ),
+            ("://", "://"),
+            ("a://é/ü://b", "a://é/…"),
+        ] {
+            assert_eq!(without_paths(text), expected);
+        }
+    }
 
     #[test]
     fn one_is_singular() {

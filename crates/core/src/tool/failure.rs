@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reason::Reason;
-use crate::text::clipped;
+use crate::text::{clipped, without_paths};
 
 /// A tool's report that it could not complete a call.
 ///
 /// OXP 1.0, Tool Execution Errors. `?` turns any error into a failure with a generic message;
-/// the error's own text and its causes go to `developer_message`, which is meant for logs. The
-/// methods add details:
+/// the error's own text and its causes go to `developer_message`, which is meant for logs. URLs in
+/// it lose their paths and queries, which may have values of the input. The methods add details:
 ///
 /// ```
 /// # use lambda_tools_core as lambda_tools;
@@ -109,6 +109,7 @@ impl Failure {
             }
             cause = error.source();
         }
+        let text = without_paths(&text);
         if was_unreachable {
             // Nothing was sent, so nothing has happened.
             return Self::new("The tool could not connect to a service that it needs")
@@ -248,6 +249,27 @@ mod tests {
         let text = failure.parts().developer_message.as_deref();
         assert_eq!(text, Some("invalid digit found in string"));
         assert!(!failure.can_retry());
+    }
+
+    #[tokio::test]
+    async fn urls_in_errors_lose_their_paths_and_queries() {
+        async fn send(url: &str) -> Result<(), Failure> {
+            let client = reqwest::Client::builder().no_proxy().build()?;
+            client.get(url).send().await?;
+            Ok(())
+        }
+        // Nobody listens on this port.
+        let url = "http://127.0.0.1:1/patients/4711?name=ada";
+        let failure = send(url).await.unwrap_err();
+        let text = failure.parts().developer_message.as_deref().unwrap();
+        assert!(text.contains("(http://127.0.0.1:1/…)"), "{text}");
+        let boxed: Box<dyn Error + Send + Sync> = format!("GET {url} failed").into();
+        let failure = Failure::from_error(boxed);
+        let text = failure.parts().developer_message.as_deref();
+        assert_eq!(text, Some("GET http://127.0.0.1:1/… failed"));
+        // What a tool writes itself stays as it is.
+        let failure = Failure::new("no").developer_message(url);
+        assert_eq!(failure.parts().developer_message.as_deref(), Some(url));
     }
 
     #[test]
