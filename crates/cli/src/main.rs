@@ -23,7 +23,7 @@ pub(crate) type Error = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let Command::Openapi(options) = Arguments::parse().command;
     openapi::run(&options).unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        output::say(&format!("error: {error}"));
         ExitCode::FAILURE
     })
 }

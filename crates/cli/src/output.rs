@@ -33,5 +33,12 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// Prints a line to stderr, unless nobody reads it.
 pub(crate) fn say(line: &str) {
-    _ = writeln!(io::stderr(), "{line}");
+    _ = writeln!(io::stderr(), "{}", shown(line));
+}
+
+/// Returns a line without what a terminal would obey: control characters, and marks that break lines
+/// or turn the direction of text. Documents come from others.
+pub(crate) fn shown(line: &str) -> String {
+    let is_mark = |it| matches!(it, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    line.replace(|it: char| it.is_control() || is_mark(it), "\u{fffd}")
 }

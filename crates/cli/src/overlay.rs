@@ -376,6 +376,9 @@ paths:
                 r"$['~/x', 'it\'s']",
                 json!({"~1x": 2}),
             ),
+            // RFC 6901, 4: `~01` is `~1`, and not `/`.
+            ("{~1x: 1, /x: 2}", "$['~1x']", json!({"/x": 2})),
+            ("{~0: 1, '~': 2}", "$['~0']", json!({"~": 2})),
         ] {
             let action = format!("- target: {target}\n  update: {{b: 3}}\n  remove: true");
             assert_eq!(applied(document, &action), (expected, vec![]), "{target}");

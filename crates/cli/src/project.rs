@@ -2,7 +2,7 @@
 //!
 //! The template is the same for all APIs. The tools answer its questions, such as those on secrets.
 
-use std::{io::ErrorKind, path::Path, process::Command};
+use std::{collections::BTreeSet, io::ErrorKind, path::Path, process::Command};
 
 use lambda_tools_openapi::ApiTools;
 
@@ -22,6 +22,13 @@ pub(crate) fn generate(
     // cargo-lambda would replace files of a project without a question.
     if name.exists() {
         return Err(format!("{} already exists", name.display()).into());
+    }
+    // The names of the template's parameters have no underscores.
+    let secrets = tools.secrets();
+    let names: BTreeSet<_> = secrets.iter().map(|it| it.replace('_', "")).collect();
+    if names.len() < secrets.len() {
+        let text = "the ids of two secrets differ only in underscores; name one with --secret";
+        return Err(text.into());
     }
     // As `cargo lambda` runs it.
     let mut command = Command::new("cargo-lambda");
@@ -60,14 +67,13 @@ fn seen_from(name: &Path, folder: &Path) -> Result<String, Error> {
     Ok(path.display().to_string())
 }
 
-/// Returns what a template may ask about an API.
+/// Returns what a template may ask about an API. It becomes source text and YAML, so nothing of it is
+/// as the document has it: URLs and texts are in `tools.json` alone.
 fn variables(document: &str, tools: &ApiTools) -> Vec<Pair> {
     let secrets = tools.secrets().join(",");
     let mut variables = vec![("openapi", document.to_owned()), ("api_secrets", secrets)];
     if let Some(provider) = tools.providers().into_iter().next() {
         variables.push(("oauth_provider", provider.id));
-        variables.push(("oauth_authorize_url", provider.authorize_url));
-        variables.push(("oauth_token_url", provider.token_url));
     }
     let variables = variables.into_iter();
     variables

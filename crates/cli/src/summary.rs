@@ -10,40 +10,48 @@ use std::{
 use lambda_tools_openapi::{ApiTools, Note, Report};
 use serde_json::json;
 
+use crate::output::shown;
+
 /// The maximum number of lines of a report that are printed.
 const MOST_LINES: usize = 20;
 
 /// Prints the groups of operations to choose from.
 pub(crate) fn groups(groups: &[(String, usize)], to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "Operations by tag, or by path if they have none:")?;
-    groups
+    let lines = groups
         .iter()
-        .try_for_each(|(name, count)| writeln!(to, "{count:>6}  {name}"))
+        .map(|(name, count)| format!("{count:>6}  {name}"));
+    print_lines(lines, to)
 }
 
 /// Prints what was made and left out, and what the tools need.
 pub(crate) fn print(tools: &ApiTools, report: &Report, to: &mut impl Write) -> io::Result<()> {
     let (count, size) = (tools.len(), tools.to_json().len().div_ceil(1000));
     let (chosen, all) = (report.chosen, report.operations);
-    writeln!(
-        to,
+    let mut lines = vec![format!(
         "Tools: {count} ({size} KB), from {chosen} of {all} operations"
-    )?;
+    )];
     if !tools.secrets().is_empty() {
-        writeln!(to, "Secrets to set: {}", tools.secrets().join(", "))?;
+        lines.push(format!("Secrets to set: {}", tools.secrets().join(", ")));
     }
     for it in tools.providers() {
-        writeln!(to, "Provider to register: {}", it.id)?;
-        writeln!(to, "  URLs: {} {}", it.authorize_url, it.token_url)?;
+        lines.push(format!("Provider to register: {}", it.id));
+        lines.push(format!("  URLs: {} {}", it.authorize_url, it.token_url));
         if !it.scopes.is_empty() {
-            writeln!(to, "  scopes: {}", it.scopes.join(" "))?;
+            lines.push(format!("  scopes: {}", it.scopes.join(" ")));
         }
     }
     if !report.left_out.is_empty() {
-        writeln!(to, "Left out: {}", report.left_out.len())?;
+        lines.push(format!("Left out: {}", report.left_out.len()));
     }
-    let mut lines = by_reason(&report.left_out).into_iter();
-    lines.try_for_each(|line| writeln!(to, "  {line}"))
+    let left_out = by_reason(&report.left_out).into_iter();
+    lines.extend(left_out.map(|line| format!("  {line}")));
+    print_lines(lines, to)
+}
+
+fn print_lines(lines: impl IntoIterator<Item = String>, to: &mut impl Write) -> io::Result<()> {
+    let mut lines = lines.into_iter();
+    lines.try_for_each(|line| writeln!(to, "{}", shown(&line)))
 }
 
 /// Returns the operations that are left out, one line for each reason.

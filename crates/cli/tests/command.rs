@@ -393,6 +393,154 @@ fn projects_are_generated_by_cargo_lambda() {
         .fails("cargo-lambda is not on PATH");
 }
 
+/// Texts that end a string, a comment, a value of YAML or a path, that a template or a shell would
+/// evaluate, or that a terminal would obey.
+const HOSTILE: [&str; 10] = [
+    "\"); std::fs::write(\"/tmp/P\", \"\").unwrap(); (\"",
+    "x\nfn evil() {} //",
+    "*/ fn evil() {} /*",
+    "\n  Evil:\n    Type: String\n",
+    "!Ref Evil # &evil *evil",
+    "{{ project_name }}{% if true %}evil{% endif %}",
+    "../../evil\0",
+    "$(touch evil)`touch evil`;evil",
+    "\u{1b}]0;evil\u{7}\u{1b}[2J\u{9b}31m",
+    "\revil\u{202e}live\u{2066}\u{8}\u{7f}",
+];
+
+/// Returns a document with a text in each place of which the command prints or writes something.
+fn document_with(text: &str) -> Value {
+    use serde_json::json;
+
+    let operation = |id: &str, needs: Value| {
+        json!({
+            "operationId": format!("{id}{text}"), "summary": format!("Sum{text}"), "description": format!("Does{text}"),
+            "tags": [format!("Tag{text}")], "security": [needs], "x-mcp": {"enabled": true},
+            "parameters": [{"name": format!("p{text}"), "in": "query", "description": text, "schema": {"enum": [text, "a"], "default": text}}],
+            "responses": {"200": {"description": text, "content": {"application/json": {}}}},
+        })
+    };
+    let flow = |url: String| {
+        json!({"type": "oauth2", "description": text, "flows": {"authorizationCode": {
+            "authorizationUrl": url, "tokenUrl": url, "refreshUrl": text, "scopes": {format!("read{text}"): text}}}})
+    };
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": format!("Pets{text}"), "version": format!("1{text}"), "description": text},
+        "servers": [{"url": "https://pets.example/v1", "description": text}],
+        "tags": [{"name": format!("Tag{text}"), "description": text}],
+        "components": {"securitySchemes": {
+            format!("key{text}"): {"type": "apiKey", "in": "header", "name": format!("X-Key{text}")},
+            format!("login{text}"): flow("https://login.example/x".to_owned()),
+            format!("bad{text}"): flow(format!("https://login.example/x{text}")),
+            format!("found{text}"): {"type": "openIdConnect", "openIdConnectUrl": format!("https://login.example/{text}")},
+            format!("machine{text}"): {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": format!("https://login.example/{text}")}}},
+        }},
+        "paths": {
+            "/pets": {"get": operation("list", json!({})), "post": operation("add", json!({format!("key{text}"): []}))},
+            "/mine": {"get": operation("mine", json!({format!("login{text}"): [format!("read{text}")]}))},
+            "/bad": {"get": operation("bad", json!({format!("bad{text}"): []}))},
+            "/found": {"get": operation("found", json!({format!("found{text}"): []}))},
+            "/machine": {"get": operation("machine", json!({format!("machine{text}"): []}))},
+            format!("/x{text}"): {"delete": operation("other", json!({}))},
+            "/elsewhere": {"servers": [{"url": format!("https://other.example/{text}")}], "get": operation("away", json!({}))},
+        },
+    })
+}
+
+/// The files of a project are made of a template and of the arguments of cargo-lambda, so that a
+/// document can change none of them if it cannot change these.
+#[cfg(unix)]
+#[test]
+fn nothing_of_a_document_is_in_a_file_but_the_tools() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for (number, text) in HOSTILE.iter().enumerate() {
+        let folder = Folder::new(&format!("hostile-{number}"));
+        folder.write(
+            "cargo-lambda",
+            "#!/bin/sh\nprintf '%s\\0' \"$@\" >arguments\nmkdir \"$3\"\n",
+        );
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.0.join("cargo-lambda"), executable).unwrap();
+        folder.write("api.json", &document_with(text).to_string());
+        let path = format!("{}:{}", folder.0.display(), env::var("PATH").unwrap());
+        let options = ["api.json", "--all", "--new", "made", "--template", "mine"];
+        let mut command = folder.command(&options);
+        let ended = Ended::from(command.env("PATH", &path).output().unwrap()).succeeds();
+        let arguments = folder.read("arguments");
+        let (start, rest) = arguments.split_once("api_secrets=").unwrap();
+        let expected = [
+            "lambda",
+            "new",
+            "made",
+            "--no-interactive",
+            "--template",
+            "mine",
+        ];
+        let expected = [
+            &expected[..],
+            &["--render-var", "openapi=api.json", "--render-var", ""],
+        ]
+        .concat();
+        assert_eq!(start, expected.join("\0"));
+        let (secrets, provider) = rest.split_once("\0--render-var\0oauth_provider=").unwrap();
+        let is_id = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || "_,".contains(it);
+        assert!(
+            !secrets.is_empty() && secrets.chars().all(is_id),
+            "{secrets:?}"
+        );
+        let provider = provider.strip_suffix('\0').unwrap();
+        let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
+        assert!(provider.chars().all(is_name), "{provider:?}");
+        assert_eq!(
+            folder.files(),
+            ["api.json", "arguments", "cargo-lambda", "made", "pets.yaml"]
+        );
+        let made: Vec<_> = fs::read_dir(folder.0.join("made")).unwrap().collect();
+        assert_eq!(made.len(), 1);
+        // Of the URLs, those that a parser accepts as they are.
+        let tools: Value = serde_json::from_str(&folder.read("made/tools.json")).unwrap();
+        for credential in tools["credentials"].as_object().unwrap().values() {
+            for name in ["authorize_url", "token_url"] {
+                let url = credential[name]
+                    .as_str()
+                    .unwrap_or("https://login.example/x");
+                assert_eq!(url, "https://login.example/x", "{credential}");
+            }
+        }
+        let listed = folder.run(&["api.json", "--include-tag", "None"]);
+        let url = text.replace('\0', "");
+        let refused = folder.run(&["api.json", "--all", "--base-url", &url]);
+        for ended in [&ended, &listed, &refused] {
+            let printed = ended.stdout.clone() + &ended.stderr;
+            let is_obeyed =
+                |it: char| it.is_control() && it != '\n' || "\u{202e}\u{2066}".contains(it);
+            assert!(!printed.contains(is_obeyed), "{printed:?}");
+            let lines = printed
+                .lines()
+                .filter(|line| line.trim_start().starts_with("fn evil"));
+            assert_eq!(lines.count(), 0, "{printed:?}");
+        }
+    }
+}
+
+/// The template's parameters would have the same name, and the secrets of two schemes one value.
+#[test]
+fn secrets_with_the_same_parameter_are_named() {
+    let folder = Folder::new("namesakes");
+    let scheme = "{type: apiKey, in: header, name: X-Key}";
+    let document = PETS.replace(
+        "{key: {type: apiKey, in: header, name: X-Key}}",
+        &format!("{{a_bc: {scheme}, ab_c: {scheme}}}"),
+    );
+    let document = document.replace("[{key: []}]", "[{a_bc: [], ab_c: []}]");
+    folder.write("pets.yaml", &document);
+    let options = ["pets.yaml", "--all", "--new", "made", "--template", "mine"];
+    folder.run(&options).fails("name one with --secret");
+    assert_eq!(folder.files(), ["pets.yaml"]);
+}
+
 #[test]
 fn the_commands_of_the_readme_work() {
     let folder = Folder::new("readme");

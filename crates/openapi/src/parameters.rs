@@ -10,14 +10,12 @@ use crate::{
 };
 
 /// The headers that are not parameters: the request or its credentials set them.
-const OWN_HEADERS: [&str; 6] = [
-    "accept",
-    "authorization",
-    "content-length",
-    "content-type",
-    "cookie",
-    "host",
-];
+const OWN_HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "cookie"];
+
+/// The headers of a connection, which would change how the request is read: RFC 9110, 7.6.1, and
+/// RFC 9112.
+const CONNECTION_HEADERS: &str =
+    "connection content-length host keep-alive te trailer transfer-encoding upgrade";
 
 /// A parameter before it has its place in the input.
 pub(crate) struct Parameter {
@@ -48,6 +46,10 @@ impl Parameter {
             return Err(format!("its parameter {name:?} is in an unknown place"));
         };
         if is_filled(&name, place, credentials) {
+            return Ok(None);
+        }
+        if place == Place::Header && is_of_connection(&name) {
+            converter.is_cut = true;
             return Ok(None);
         }
         let encoding = encoding_of(object, place)
@@ -105,6 +107,13 @@ fn place_of(text: &str) -> Option<Place> {
         "cookie" => Some(Place::Cookie),
         _ => None,
     }
+}
+
+/// Returns true for a header that says how a connection is used.
+pub(crate) fn is_of_connection(header: &str) -> bool {
+    let header = header.trim().to_ascii_lowercase();
+    let mut all = CONNECTION_HEADERS.split(' ');
+    header.starts_with("proxy-") || all.any(|it| it == header)
 }
 
 /// Returns true for a parameter that a credential or the request itself fills.

@@ -8,6 +8,8 @@
 mod merge;
 mod rules;
 
+use std::collections::HashSet;
+
 use lambda_tools_core::tool::schema::is_type;
 use serde_json::{Map, Value, json};
 
@@ -161,12 +163,10 @@ impl<'a> Converter<'a> {
             properties.insert(name.clone(), Value::Object(property));
         }
         let mut required = take_list(converted, "required");
-        for name in list(schema, "required") {
-            let is_known = name.as_str().is_some_and(|it| properties.contains_key(it));
-            if is_known && !required.contains(name) {
-                required.push(name.clone());
-            }
-        }
+        let mut seen: HashSet<_> = required.iter().cloned().collect();
+        let is_known = |it: &&Value| it.as_str().is_some_and(|it| properties.contains_key(it));
+        let names = list(schema, "required").filter(is_known).cloned();
+        required.extend(names.filter(|it| seen.insert(it.clone())));
         if !properties.is_empty() {
             converted.insert("properties".into(), properties.into());
             converted.entry("type").or_insert_with(|| "object".into());
@@ -197,12 +197,13 @@ impl<'a> Converter<'a> {
     fn add_branches(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
         for keyword in ["oneOf", "anyOf"] {
             let mut branches: Vec<Value> = Vec::new();
+            let mut seen = HashSet::new();
             let mut is_nullable = false;
             for branch in list(schema, keyword) {
                 let branch = Value::Object(self.convert(branch, depth + 1));
                 if branch == json!({"type": "null"}) {
                     is_nullable = true;
-                } else if !branches.contains(&branch) {
+                } else if seen.insert(branch.clone()) {
                     branches.push(branch);
                 }
             }

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::{document::Document, operation::Operation, plan::Credential};
+use crate::{
+    choice::matches, document::Document, operation::Operation, parameters::is_of_connection,
+    plan::Credential, servers,
+};
 
 /// The owner's options for credentials.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +64,13 @@ pub(crate) fn needs_of(
     }
 }
 
+/// The variables that servers, their platforms and processes read themselves; `*` is any text. A
+/// document, which names its schemes, must not choose among them.
+const RESERVED: &str = "_* TOOLS_* AWS_* LAMBDA_* LD_* DYLD_* LC_* RUST_* CARGO_* SSL_CERT_* MALLOC_* GLIBC_* OTEL_* \
+    OAUTH_CLIENT_* API_URL PATH HOME SHELL USER LOGNAME HOSTNAME PWD TMPDIR TERM TZ TZDIR LANG LANGUAGE LOCPATH \
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY HOSTALIASES LOCALDOMAIN RES_OPTIONS GCONV_PATH RESOLV_* BASH_ENV \
+    HOST PORT LOG_FORMAT LOG_CALLS RECORD_EVENTS UPDATE_EXPECTED SHUTDOWN_SECONDS";
+
 /// The name of the scheme of an API whose document has none.
 pub(crate) const BEARER: &str = "bearer";
 
@@ -108,9 +118,16 @@ pub(crate) fn credentials_in(
     let schemes = document.root()["components"]["securitySchemes"].as_object();
     let of = |(name, scheme): (&String, &Value)| {
         let scheme = document.resolve(scheme).unwrap_or(&Value::Null);
-        let secret = options.secrets.get(name).cloned();
-        let secret = secret.unwrap_or_else(|| secret_id(toolkit, name));
-        (name.clone(), credential_of(scheme, toolkit, secret))
+        let (named, made) = (options.secrets.get(name), secret_id(toolkit, name));
+        let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
+        let credential = credential_of(scheme, toolkit, named.unwrap_or(&made).clone());
+        let credential = credential.and_then(|it| match is_reserved && !it.secrets().is_empty() {
+            true => Err(format!(
+                "would have the secret {made}, which is reserved: name another one"
+            )),
+            false => Ok(it),
+        });
+        (name.clone(), credential)
     };
     schemes.into_iter().flatten().map(of).collect()
 }
@@ -130,6 +147,9 @@ fn credential_of(scheme: &Value, toolkit: &str, secret: String) -> Result<Creden
     match (text("type"), text("in")) {
         ("http", _) if is_http("bearer") => Ok(bearer(secret)),
         ("http", _) if is_http("basic") => Ok(Credential::Basic { secret }),
+        ("apiKey", "header") if is_of_connection(text("name")) => {
+            Err("is in a header that belongs to the connection".to_owned())
+        }
         ("apiKey", "header") => Ok(Credential::Header {
             name: name(),
             secret,
@@ -157,9 +177,12 @@ fn credential_of(scheme: &Value, toolkit: &str, secret: String) -> Result<Creden
 }
 
 fn of_flows(flows: &Value, toolkit: &str, secret: &str) -> Result<Credential, String> {
-    let url = |flow: &str, field: &str| flows[flow][field].as_str().map(str::to_owned);
-    let user =
-        url("authorizationCode", "authorizationUrl").zip(url("authorizationCode", "tokenUrl"));
+    let url = |flow: &str, field: &str| match flows[flow][field].as_str() {
+        Some(url) if !servers::is_endpoint(url) => Err(format!("has no https URL in `{field}`")),
+        url => Ok(url.map(str::to_owned)),
+    };
+    let authorize_url = url("authorizationCode", "authorizationUrl")?;
+    let user = authorize_url.zip(url("authorizationCode", "tokenUrl")?);
     if let Some((authorize_url, token_url)) = user {
         let provider = toolkit.to_ascii_lowercase();
         return Ok(Credential::User {
@@ -168,7 +191,7 @@ fn of_flows(flows: &Value, toolkit: &str, secret: &str) -> Result<Credential, St
             token_url,
         });
     }
-    match url("clientCredentials", "tokenUrl") {
+    match url("clientCredentials", "tokenUrl")? {
         Some(token_url) => Ok(Credential::Client {
             token_url,
             client_id: format!("{secret}_CLIENT_ID"),

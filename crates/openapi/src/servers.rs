@@ -98,16 +98,31 @@ fn filled(url: &str, variables: &Value, options: &ServerOptions) -> Result<Strin
 
 /// Returns the URL without a slash at its end, if paths can be appended to it.
 pub(crate) fn checked(url: &str) -> Result<String, String> {
-    let parsed =
-        Url::parse(url).map_err(|error| format!("the URL {url:?} is not valid: {error}"))?;
-    let is_bare = parsed.query().is_none()
-        && parsed.fragment().is_none()
+    let is_bare = |it: &Url| it.query().is_none() && matches!(it.scheme(), "https" | "http");
+    match parsed(url).filter(is_bare) {
+        Some(_) => Ok(url.trim_end_matches('/').to_owned()),
+        None => Err(format!("no path can be appended to the URL {url:?}")),
+    }
+}
+
+/// Returns true for the URL of an authorization server: RFC 6749, 3.1 and 3.2. It uses TLS, unless
+/// the server is on this machine.
+pub(crate) fn is_endpoint(url: &str) -> bool {
+    parsed(url).is_some_and(|it| match it.scheme() {
+        "http" => matches!(it.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")),
+        scheme => scheme == "https",
+    })
+}
+
+/// Returns the URL of a host, if it has no credentials, no fragment and nothing that a parser would
+/// repair: it is used as it is written.
+fn parsed(url: &str) -> Option<Url> {
+    let is_repaired =
+        |it: char| it.is_whitespace() || it.is_control() || "\"<>\\^`{|}".contains(it);
+    let parsed = Url::parse(url).ok()?;
+    let is_bare = parsed.fragment().is_none()
         && parsed.username().is_empty()
         && parsed.password().is_none()
-        && !url.contains(['{', '}', '\\', ' ']);
-    let is_web = matches!(parsed.scheme(), "https" | "http") && parsed.has_host();
-    if !is_bare || !is_web {
-        return Err(format!("no path can be appended to the URL {url:?}"));
-    }
-    Ok(url.trim_end_matches('/').to_owned())
+        && !url.contains(is_repaired);
+    (is_bare && parsed.has_host()).then_some(parsed)
 }

@@ -1,4 +1,4 @@
-//! Tools for AI agents, made from {% if openapi %}{{ openapi }}{% else %}an OpenAPI document{% endif %}, as one AWS Lambda function.
+//! Tools for AI agents, made from an OpenAPI document, as one AWS Lambda function.
 
 #[cfg(test)]
 mod tests;
@@ -20,16 +20,19 @@ fn server(api_url: Option<String>) -> Result<Server, Error> {
         api = api.base_url(url).allow_private();
     }
 {%- if oauth_provider %}
-    // Register this server there, with the redirect URI URL/authorization/{{ oauth_provider }}/callback.
+    // Register this server there, with the redirect URI URL/authorization/PROVIDER/callback;
+    // `tools.json` has the provider and its URLs.
     let client_id = std::env::var("OAUTH_CLIENT_ID").unwrap_or_default();
-    let provider = Provider::new(
-        "{{ oauth_provider }}",
-        client_id,
-        "OAUTH_CLIENT_SECRET",
-        "{{ oauth_authorize_url }}",
-        "{{ oauth_token_url }}",
-    );
-    let oauth = OAuth::with([provider]);
+    let providers = api.providers().into_iter().take(1).map(|it| {
+        Provider::new(
+            it.id,
+            client_id.clone(),
+            "OAUTH_CLIENT_SECRET",
+            it.authorize_url,
+            it.token_url,
+        )
+    });
+    let oauth = OAuth::with(providers);
     let oauth = match std::env::var("TOOLS_OAUTH_TABLE") {
         Ok(table) => oauth.in_dynamodb(table),
         Err(_) => oauth,

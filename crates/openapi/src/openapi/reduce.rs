@@ -144,7 +144,8 @@ impl OpenApi {
         }
         if input.is_cut {
             note(
-                "parts of its input are left out, because they are too deep, too large or contain themselves",
+                "parts of its input are left out, because they are too deep, too large, contain themselves or are headers of \
+                 the connection",
             );
         }
         Ok(ApiTool {

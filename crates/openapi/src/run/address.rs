@@ -14,16 +14,19 @@ pub(super) fn check(tools: &ApiTools) -> Result<(), OpenApiError> {
         .iter()
         .filter_map(|it| it.request.base_url.as_ref());
     let issuers = tools.credentials.values().filter_map(|it| match it {
-        Credential::Client { token_url, .. } => Some(token_url),
+        Credential::User { token_url, .. } | Credential::Client { token_url, .. } => {
+            Some(token_url)
+        }
         _ => None,
     });
-    for url in std::iter::once(&tools.base_url).chain(own).chain(issuers) {
-        servers::checked(url).map_err(OpenApiError::new)?;
-        if !tools.allow_private {
-            check_public(url)?;
-        }
+    let urls = std::iter::once(&tools.base_url).chain(own);
+    urls.clone()
+        .try_for_each(|url| servers::checked(url).map(drop))
+        .map_err(OpenApiError::new)?;
+    match tools.allow_private {
+        true => Ok(()),
+        false => urls.chain(issuers).try_for_each(|url| check_public(url)),
     }
-    Ok(())
 }
 
 fn check_public(url: &str) -> Result<(), OpenApiError> {

@@ -1,5 +1,7 @@
 //! Schemas that apply together.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::{Object, list};
@@ -15,9 +17,8 @@ pub(super) fn add_missing(schema: &mut Object, other: Object) {
                 }
             }
             ("required", Some(Value::Array(known)), Value::Array(added)) => {
-                let new = added.into_iter().filter(|it| !known.contains(it));
-                let new: Vec<_> = new.collect();
-                known.extend(new);
+                let mut seen: HashSet<_> = known.iter().cloned().collect();
+                known.extend(added.into_iter().filter(|it| seen.insert(it.clone())));
             }
             (_, Some(_), _) => {}
             (_, None, value) => drop(schema.insert(keyword, value)),

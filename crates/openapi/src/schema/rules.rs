@@ -1,7 +1,7 @@
 //! The keywords of a schema that have no schemas in them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{LazyLock, Mutex, PoisonError},
 };
 
@@ -105,13 +105,9 @@ fn add_values(schema: &Object, rules: &mut Object) {
 
 /// Returns the different values that a schema lists.
 fn values_of(schema: &Object) -> Vec<Value> {
-    let mut values: Vec<Value> = Vec::new();
-    for value in list(schema, "enum") {
-        if !values.contains(value) {
-            values.push(value.clone());
-        }
-    }
-    values
+    let mut seen = HashSet::new();
+    let values = list(schema, "enum").filter(|it| seen.insert(*it));
+    values.cloned().collect()
 }
 
 /// Returns what a description has to say because the rules cannot.

@@ -255,3 +255,257 @@ fn no_document_leads_to_an_address_of_the_own_network() {
     assert!(tools("https://files.example").tools().is_ok());
     assert!(tools("https://1.1.1.1").tools().is_ok());
 }
+
+/// Returns a document whose operation needs a scheme.
+fn secured(title: &str, name: &str, scheme: &Value) -> Value {
+    let mut document = document("https://files.example");
+    document["info"]["title"] = title.into();
+    document["components"] = json!({"securitySchemes": {name: scheme}});
+    document["security"] = json!([{name: []}]);
+    document
+}
+
+/// Returns the reason for which all operations of a document are left out, or "" if none is.
+fn refusal(api: &OpenApi) -> String {
+    match api.clone().include_all().allow_private().reduce() {
+        Ok(reduction) => {
+            assert!(reduction.report.left_out.is_empty());
+            String::new()
+        }
+        // All are left out for the same reason; another operation shows it.
+        Err(_) => {
+            let mut document = api.clone();
+            document = document.bearer("FILES_TOKEN");
+            assert!(document.include_all().reduce().is_ok());
+            "left out".to_owned()
+        }
+    }
+}
+
+#[test]
+fn urls_of_authorization_servers_use_tls() {
+    let code = |authorize: &str, token: &str| json!({"type": "oauth2", "flows": {"authorizationCode": {"authorizationUrl": authorize, "tokenUrl": token}}});
+    let client = |token: &str| json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token}}});
+    let good = "https://login.example/oauth?p=1";
+    for url in [
+        "https://a.example/x\", { std::fs::write(\"/tmp/P\", \"\").ok(); \"",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "http://169.254.169.254/latest/meta-data",
+        "http://login.example",
+        "http://10.0.0.1/token",
+        "http://127.0.0.1.example/token",
+        "https://ada:pass@login.example",
+        "https://login.example/#x",
+        "https://login.example/a\nb",
+        "https://login.example/{{ x }}",
+        "https://",
+        "/relative",
+        "",
+    ] {
+        for scheme in [code(url, good), code(good, url), client(url)] {
+            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
+            assert_eq!(refusal(&api), "left out", "{scheme}");
+        }
+    }
+    for url in [
+        good,
+        "http://127.0.0.1:8080/token",
+        "http://localhost/t",
+        "http://[::1]/t",
+    ] {
+        for scheme in [code(url, url), client(url)] {
+            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
+            assert_eq!(refusal(&api), "", "{scheme}");
+        }
+    }
+    // Without a permission, none of them is on this network.
+    for url in [
+        "https://169.254.169.254/token",
+        "https://10.0.0.1",
+        "http://localhost/t",
+    ] {
+        for scheme in [code(good, url), client(url)] {
+            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
+            let tools = api.include_all().reduce().unwrap().tools;
+            let error = tools.tools().err().map(|it| it.to_string());
+            assert!(
+                error.is_some_and(|it| it.contains("allow_private")),
+                "{scheme}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
+    let key = json!({"type": "apiKey", "in": "header", "name": "X-Key"});
+    let client = json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://login.example"}}});
+    for (title, name) in [
+        ("Tools API", "ApiKey"),
+        ("Tools", "oauthKey"),
+        ("TOOLS", "sign-in-client-secret"),
+        ("AWS", "secret access key"),
+        ("Aws API", "SessionToken"),
+        ("Lambda", "TaskRoot"),
+        ("LD", "Preload"),
+        ("LD", "LIBRARY_PATH"),
+        ("Rust", "log"),
+        ("SSL", "cert file"),
+        ("HTTPS", "proxy"),
+        ("No", "Proxy"),
+        ("LC", "ALL"),
+        ("OTel", "ExporterOtlpHeaders"),
+        ("OAuth", "ClientSecret"),
+        ("API", "URL"),
+        ("Record", "events"),
+        ("Malloc", "arena"),
+    ] {
+        let api = OpenApi::new(secured(title, name, &key)).unwrap();
+        assert_eq!(refusal(&api), "left out", "{title} {name}");
+        assert_eq!(
+            refusal(&api.secret(name, "FILES_KEY")),
+            "",
+            "{title} {name}"
+        );
+    }
+    let api = OpenApi::new(secured("AWS", "login", &client)).unwrap();
+    assert_eq!(refusal(&api), "left out");
+    // What the owner names is the owner's choice.
+    let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
+    assert_eq!(
+        refusal(&api.clone().secret("key", "AWS_SECRET_ACCESS_KEY")),
+        ""
+    );
+    for (title, name) in [
+        ("Toolshed", "key"),
+        ("Awsome", "key"),
+        ("Pathfinder", "home"),
+    ] {
+        let api = OpenApi::new(secured(title, name, &key)).unwrap();
+        assert_eq!(refusal(&api), "", "{title} {name}");
+    }
+    // A token of the user is no secret of the server.
+    let user = json!({"type": "oauth2", "flows": {"authorizationCode": {
+        "authorizationUrl": "https://login.example/a", "tokenUrl": "https://login.example/t"}}});
+    assert_eq!(
+        refusal(&OpenApi::new(secured("Tools API", "login", &user)).unwrap()),
+        ""
+    );
+}
+
+/// RFC 9110, 7.6.1.
+#[test]
+fn no_document_sets_headers_of_the_connection() {
+    let own = [
+        "Connection",
+        "keep-alive",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "UPGRADE",
+        "Proxy-Authorization",
+        "Proxy-Connection",
+        "Host",
+        "Content-Length",
+    ];
+    for name in own {
+        let mut document = document("https://files.example");
+        let parameters =
+            &mut document["paths"]["/v1/files/{file}/text.{format}"]["get"]["parameters"];
+        let added =
+            json!({"name": name, "in": "header", "required": true, "schema": {"type": "string"}});
+        parameters.as_array_mut().unwrap().push(added);
+        let reduction = OpenApi::new(document)
+            .unwrap()
+            .include_all()
+            .reduce()
+            .unwrap();
+        let tools = reduction.tools.to_json();
+        assert!(!tools.contains(&format!("\"{name}\"")), "{tools}");
+        let notes = &reduction.report.notes;
+        let note = notes.iter().find(|it| it.operation.starts_with("GET"));
+        assert!(
+            note.is_some_and(|it| it.text.contains("headers of the connection")),
+            "{name}: {notes:?}"
+        );
+        let key = json!({"type": "apiKey", "in": "header", "name": name});
+        let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
+        assert_eq!(refusal(&api), "left out", "{name}");
+    }
+    // Others of similar names are parameters, and none of these names is refused elsewhere.
+    let mut document = document("https://files.example");
+    let parameters = json!([
+        {"name": "X-Connection", "in": "header", "schema": {"type": "string"}},
+        {"name": "Te-Quality", "in": "header", "schema": {"type": "string"}},
+        {"name": "host", "in": "query", "schema": {"type": "string"}},
+    ]);
+    document["paths"]["/{any}"]["delete"]["parameters"]
+        .as_array_mut()
+        .unwrap()
+        .extend(parameters.as_array().unwrap().clone());
+    let reduction = OpenApi::new(document)
+        .unwrap()
+        .include_all()
+        .reduce()
+        .unwrap();
+    let tools = reduction.tools.to_json();
+    for name in ["X-Connection", "Te-Quality", "host"] {
+        assert!(tools.contains(&format!("\"{name}\"")), "{tools}");
+    }
+    assert!(reduction.report.notes.is_empty());
+}
+
+/// Returns the time of converting a schema with lists of this length, the shorter one of two.
+fn time_of(length: usize, schema: impl Fn(&[String]) -> Value) -> std::time::Duration {
+    let texts: Vec<_> = (0..length).map(|it| format!("value {it}")).collect();
+    let mut document = document("https://files.example");
+    document["paths"]["/{any}"]["delete"]["parameters"][0]["schema"] = schema(&texts);
+    let api = OpenApi::new(document).unwrap().include_all();
+    let times = [(); 2].map(|()| {
+        let started = std::time::Instant::now();
+        assert!(api.reduce().is_ok());
+        started.elapsed()
+    });
+    times[0].min(times[1])
+}
+
+#[test]
+fn long_lists_in_schemas_take_time_in_proportion() {
+    let values = |texts: &[String]| json!({"enum": texts});
+    let branches = |texts: &[String]| {
+        let branches = texts.iter().map(|it| json!({"title": it}));
+        json!({"oneOf": branches.collect::<Vec<_>>()})
+    };
+    let required = |texts: &[String]| {
+        let properties = texts.iter().map(|it| (it.clone(), json!({})));
+        let properties: serde_json::Map<_, _> = properties.collect();
+        let part = json!({"properties": properties, "required": texts});
+        json!({"allOf": [part, part]})
+    };
+    let schemas: [(&str, &dyn Fn(&[String]) -> Value); 3] = [
+        ("enum", &values),
+        ("oneOf", &branches),
+        ("required", &required),
+    ];
+    for (name, schema) in schemas {
+        let (short, long) = (time_of(2_000, schema), time_of(8_000, schema));
+        // Four times as many, not sixteen times.
+        assert!(long < short * 9, "{name}: {short:?}, {long:?}");
+    }
+    // Values that are equal are one, in any order of their fields.
+    let mut document = document("https://files.example");
+    document["paths"]["/{any}"]["delete"]["parameters"][0]["schema"] =
+        serde_json::from_str(r#"{"enum": [{"a": 1, "b": 2}, {"b": 2, "a": 1}, 1, "1", 1, null]}"#)
+            .unwrap();
+    let tools = OpenApi::new(document)
+        .unwrap()
+        .include_all()
+        .reduce()
+        .unwrap()
+        .tools;
+    let tools: Value = serde_json::from_str(&tools.to_json()).unwrap();
+    let values = &tools["tools"][1]["input"]["properties"]["any"]["enum"];
+    assert_eq!(*values, json!([{"a": 1, "b": 2}, 1, "1", null]));
+}
