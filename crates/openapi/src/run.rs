@@ -33,8 +33,6 @@ pub(crate) struct Api {
     pub(crate) settings: ApiTools,
     client: ApiClient,
     tokens: token::Tokens,
-    /// The scopes that all tools together need of each security scheme.
-    scopes: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl ApiTools {
@@ -51,7 +49,6 @@ impl ApiTools {
         let api = Arc::new(Api {
             client: ApiClient::new(self.allow_private),
             tokens: token::Tokens::default(),
-            scopes: scopes_of(&tools),
             settings: self,
         });
         if is_searchable {
@@ -132,20 +129,21 @@ impl Api {
         {
             request.add_header(name, cx.call_id())?;
         }
+        let repeats = self.may_repeat(plan);
         let credentials = self.credentials_of(plan, cx).await?;
         let mut response = self
             .client
-            .send(request.with(&credentials)?, plan, self, cx)
+            .send(request.with(&credentials)?, repeats, cx)
             .await?;
         if response.status().as_u16() == 401
             && let Some(credentials) = self.renewed(plan, cx).await?
         {
             response = self
                 .client
-                .send(request.with(&credentials)?, plan, self, cx)
+                .send(request.with(&credentials)?, repeats, cx)
                 .await?;
         }
-        response::value_of(response, plan, self, cx).await
+        response::value_of(response, plan, repeats, cx).await
     }
 
     /// Returns true if a call of the tool may be repeated although it may have had its effect.

@@ -8,8 +8,7 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
-use super::{Api, address::PublicNames, failure};
-use crate::plan::ApiTool;
+use super::{address::PublicNames, failure};
 
 /// The time left for the answer after a request has timed out.
 const RESERVE: Duration = Duration::from_millis(200);
@@ -30,12 +29,11 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request, within the time of the call.
+    /// Sends a request, within the time of the call. `repeats` says whether it may be sent again.
     pub(super) async fn send(
         &self,
         mut request: Request,
-        plan: &ApiTool,
-        api: &Api,
+        repeats: bool,
         cx: &Context,
     ) -> Result<Response, Failure> {
         let limit = cx.remaining();
@@ -44,7 +42,7 @@ impl ApiClient {
         client
             .execute(request)
             .await
-            .map_err(|error| failure::of_error(error, api.may_repeat(plan)))
+            .map_err(|error| failure::of_error(error, repeats))
     }
 
     pub(super) fn client(&self) -> Result<&Client, Failure> {

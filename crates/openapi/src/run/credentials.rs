@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderValue;
 use lambda_tools_core::{Context, Failure, Secret};
 
-use super::Api;
+use super::{Api, token::TokenRequest};
 use crate::plan::{ApiTool, Credential};
 
 /// A credential in its place.
@@ -14,6 +14,9 @@ pub(super) enum Sent {
     Cookie(String, Secret),
 }
 
+/// A security scheme of an operation, with the scopes that it needs.
+type Scheme<'a> = (&'a Credential, &'a [String]);
+
 impl Api {
     /// Returns the credentials of a call.
     pub(super) async fn credentials_of(
@@ -22,15 +25,16 @@ impl Api {
         cx: &Context,
     ) -> Result<Vec<Sent>, Failure> {
         let mut all = Vec::new();
-        for credential in self.schemes_of(plan) {
-            all.push(self.sent(credential, plan, cx, None).await?);
+        for scheme in self.schemes_of(plan) {
+            all.push(self.sent(scheme, plan, cx, None, false).await?);
         }
         Ok(all)
     }
 
-    fn schemes_of(&self, plan: &ApiTool) -> impl Iterator<Item = &Credential> {
-        let schemes = plan.credentials.keys();
-        schemes.filter_map(|scheme| self.settings.credentials.get(scheme))
+    /// Returns the schemes of an operation, with the scopes that it needs.
+    fn schemes_of<'a>(&'a self, plan: &'a ApiTool) -> impl Iterator<Item = Scheme<'a>> {
+        let schemes = plan.credentials.iter();
+        schemes.filter_map(|(it, scopes)| Some((self.settings.credentials.get(it)?, &**scopes)))
     }
 
     /// Returns other credentials after the API has refused these, if there are any: a secret may have
@@ -43,11 +47,11 @@ impl Api {
     ) -> Result<Option<Vec<Sent>>, Failure> {
         let mut all = Vec::new();
         let mut is_other = false;
-        for credential in self.schemes_of(plan) {
+        for scheme in self.schemes_of(plan) {
             let mut fresh = None;
-            match credential {
+            match scheme.0 {
                 Credential::User { provider, .. } => return Err(cx.token_rejected(provider)),
-                Credential::Client { .. } => is_other |= self.tokens.forget(credential).await,
+                Credential::Client { .. } => is_other = true,
                 Credential::Header { secret, .. }
                 | Credential::Query { secret, .. }
                 | Credential::Cookie { secret, .. }
@@ -56,18 +60,20 @@ impl Api {
                     is_other |= fresh.is_some();
                 }
             }
-            all.push(self.sent(credential, plan, cx, fresh).await?);
+            all.push(self.sent(scheme, plan, cx, fresh, true).await?);
         }
         Ok(is_other.then_some(all))
     }
 
-    /// Returns one credential, with a newer value of its secret if there is one.
+    /// Returns one credential, with a newer value of its secret if there is one, and with another
+    /// token if the API has refused the last one.
     async fn sent(
         &self,
-        credential: &Credential,
+        (credential, scopes): Scheme<'_>,
         plan: &ApiTool,
         cx: &Context,
         fresh: Option<Secret>,
+        is_refused: bool,
     ) -> Result<Sent, Failure> {
         let value = |id: &str| match fresh {
             Some(secret) => Ok(secret),
@@ -88,9 +94,17 @@ impl Api {
             Credential::User { provider, .. } => {
                 header("Authorization", "Bearer ", cx.token(provider)?)?
             }
-            Credential::Client { .. } => {
-                let token = self.tokens.token(credential, plan, self, cx).await?;
-                header("Authorization", "Bearer ", &token)?
+            Credential::Client {
+                token_url,
+                client_id,
+                client_secret,
+            } => {
+                let login = [cx.secret(client_id)?, cx.secret(client_secret)?];
+                let asked = TokenRequest::new(token_url, login, scopes);
+                let tokens = self
+                    .tokens
+                    .token(&asked, is_refused, plan, &self.client, cx);
+                header("Authorization", "Bearer ", &tokens.await?)?
             }
         })
     }

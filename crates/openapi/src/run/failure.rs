@@ -4,20 +4,19 @@ use std::time::{Duration, SystemTime};
 
 use http::header::{HeaderName, LOCATION, RETRY_AFTER};
 use lambda_tools_core::{
-    Context, Failure, retry_after, text::clipped, tool::failure::response::api_error::text_in,
+    Context, Failure, retry_after,
+    text::clipped,
+    tool::failure::response::api_error::{start_of, text_in},
 };
 use reqwest::Response;
 use serde_json::Value;
 
-use super::Api;
 use crate::plan::ApiTool;
 
 /// The maximum length, in bytes, of the API's text in a message.
 const LONGEST_MESSAGE: usize = 600;
 /// The maximum length, in bytes, of a response that the model also sees.
 const LONGEST_PROMPT: usize = 2048;
-/// The maximum number of bytes that are read of a response that reports an error.
-const LONGEST_ERROR: usize = 8192;
 /// The time to wait where the API does not say.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
@@ -31,22 +30,26 @@ pub(super) fn header_of(response: &Response, name: HeaderName) -> Option<String>
 pub(super) async fn of_response(
     response: Response,
     plan: &ApiTool,
-    api: &Api,
+    repeats: bool,
     cx: &Context,
 ) -> Failure {
     let status = response.status().as_u16();
     let header = |name| header_of(&response, name);
     let wait = header(RETRY_AFTER).and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
     let place = header(LOCATION);
-    let body = start_of(response).await;
-    let body = String::from_utf8_lossy(&body);
+    let (body, is_whole) = start_of(http::Response::from(response).into_body()).await;
+    let mut body = String::from_utf8_lossy(&body).into_owned();
     let said = serde_json::from_str(&body)
         .ok()
         .and_then(|value: Value| text_in(&value).map(str::to_owned));
     let is_json = said.is_some();
     let said = said.or_else(|| place.map(|it| format!("it is at {it}")));
     let said = said.map(|text| clipped(&redacted(text, cx), LONGEST_MESSAGE).into_owned());
-    let meaning = meaning_of(status, plan, api);
+    if !is_whole {
+        // By this mark, the redaction recognizes the start of a secret.
+        body = format!("{}…", body.trim_end_matches(['\u{fffd}', ' ', '\n']));
+    }
+    let meaning = meaning_of(status, plan, repeats);
     let failure = Failure::new(match &said {
         Some(text) => format!("{meaning}: {text}"),
         None => meaning,
@@ -56,52 +59,38 @@ pub(super) async fn of_response(
         Some(text) => failure.prompt(clipped(&redacted(text, cx), LONGEST_PROMPT)),
         None => failure,
     };
-    if may_retry(status, api.may_repeat(plan)) {
+    if may_retry(status, repeats) {
         return failure.retry_after(wait.unwrap_or(DEFAULT_WAIT));
     }
     failure
 }
 
-/// Reads the start of a response's body.
-async fn start_of(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while body.len() < LONGEST_ERROR
-        && let Ok(Some(chunk)) = response.chunk().await
-    {
-        body.extend(chunk);
-    }
-    body.truncate(LONGEST_ERROR);
-    body
-}
-
 /// Returns the failure of a request without a response.
 pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
-    let error = error.without_url();
     let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
-    let failure = Failure::from_error(error);
-    let text = failure
-        .parts()
-        .developer_message
-        .clone()
-        .unwrap_or_default();
-    let said = |text: &str| Failure::new(text);
-    let failure = match (is_connect, is_timeout, may_repeat) {
-        // Nothing was sent.
-        (true, ..) if failure.can_retry() => said("The API cannot be reached").retry(),
-        (true, ..) => said("The API cannot be reached"),
-        (_, true, true) => said("The API did not answer in time").retry(),
-        (_, true, false) => said(
-            "The API did not answer in time; it may have done what it was asked: look before you call it again",
-        ),
-        (.., true) => said("The connection to the API broke").retry(),
-        (.., false) => said(
-            "The connection to the API broke; it may have done what it was asked: look before you call it again",
-        ),
+    let cause = Failure::from_error(error);
+    let message = match (is_connect, is_timeout) {
+        (true, _) => "The API cannot be reached",
+        (_, true) => "The API did not answer in time",
+        _ => "The connection to the API broke",
     };
-    failure.developer_message(text)
+    // Without a connection, nothing was sent.
+    let warning = match is_connect || may_repeat {
+        true => "",
+        false => "; it may have done what it was asked: look before you call it again",
+    };
+    let can_retry = if is_connect {
+        cause.can_retry()
+    } else {
+        may_repeat
+    };
+    let text = cause.parts().developer_message.clone();
+    let failure = Failure::new(format!("{message}{warning}"));
+    let failure = failure.developer_message(text.unwrap_or_default());
+    if can_retry { failure.retry() } else { failure }
 }
 
-fn meaning_of(status: u16, plan: &ApiTool, api: &Api) -> String {
+fn meaning_of(status: u16, plan: &ApiTool, repeats: bool) -> String {
     let scopes: Vec<_> = plan
         .credentials
         .values()
@@ -118,7 +107,7 @@ fn meaning_of(status: u16, plan: &ApiTool, api: &Api) -> String {
         }
         404 | 410 => "The API does not know what was asked for",
         408 | 425 | 429 => "The API is busy",
-        500.. if api.may_repeat(plan) => "The API is temporarily unavailable",
+        500.. if repeats => "The API is temporarily unavailable",
         500.. => {
             "The API failed; it may have done what it was asked: look before you call it again"
         }

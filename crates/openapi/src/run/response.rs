@@ -6,7 +6,7 @@ use lambda_tools_core::{Context, Failure, json::read_counted};
 use reqwest::{Response, Url};
 use serde_json::{Map, Value, json};
 
-use super::{Api, cut::cut, failure};
+use super::{cut::cut, failure};
 use crate::{
     body::is_json,
     plan::{Answer, ApiTool, Place},
@@ -21,7 +21,7 @@ const MOST_VALUES: usize = 500_000;
 pub(super) async fn value_of(
     response: Response,
     plan: &ApiTool,
-    api: &Api,
+    repeats: bool,
     cx: &Context,
 ) -> Result<Value, Failure> {
     let status = response.status();
@@ -33,11 +33,11 @@ pub(super) async fn value_of(
         return Ok(json!({"location": place}));
     }
     if !status.is_success() {
-        return Err(failure::of_response(response, plan, api, cx).await);
+        return Err(failure::of_response(response, plan, repeats, cx).await);
     }
     let media_type = header(CONTENT_TYPE).unwrap_or_default();
     let next = header(LINK).and_then(|links| next_in(&links, plan));
-    let body = body_of(response).await?;
+    let body = body_of(response, repeats).await?;
     let is_content = matches!(plan.request.answer, Answer::Content(_));
     let essence = media_type
         .split(';')
@@ -60,13 +60,13 @@ pub(super) async fn value_of(
 }
 
 /// Reads the body of a response.
-pub(super) async fn body_of(mut response: Response) -> Result<Vec<u8>, Failure> {
+pub(super) async fn body_of(mut response: Response, repeats: bool) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     loop {
         let chunk = response
             .chunk()
             .await
-            .map_err(|error| failure::of_error(error, false))?;
+            .map_err(|error| failure::of_error(error, repeats))?;
         let Some(chunk) = chunk else {
             return Ok(body);
         };

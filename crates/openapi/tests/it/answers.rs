@@ -289,6 +289,45 @@ async fn a_secret_is_read_again_after_it_was_refused() {
     assert_eq!(api.take().len(), 1);
 }
 
+/// The API's text is cut at 8 KiB, before or within the secret, or where the connection breaks.
+#[tokio::test]
+async fn no_text_has_the_start_of_a_secret() {
+    let secret = "Correct horse/battery+staple";
+    let cx = testing::context().secret("NOTES_KEY", secret).build();
+    let encoded = "Correct%20horse%2Fbattery%2Bstaple";
+    for text in [secret, encoded] {
+        for shown in 1..text.len() {
+            // The space is trimmed, and secrets become short, so that a model sees the end.
+            for filling in [" ".repeat(8192 - shown), {
+                let whole = format!("{secret} ").repeat(280);
+                " ".repeat(8192 - shown - whole.len()) + &whole
+            }] {
+                let (result, _) = with(&cx, 400, &format!("{filling}{text} is wrong")).await;
+                let failure = result.unwrap_err();
+                let parts = failure.parts();
+                let prompt = parts
+                    .additional_prompt_content
+                    .as_deref()
+                    .unwrap_or_default();
+                let start = &text[..shown.min(4)];
+                if shown >= 4 {
+                    assert!(!prompt.contains(start), "{shown}: {prompt}");
+                }
+            }
+        }
+    }
+}
+
+async fn with(cx: &Context, status: u16, body: &str) -> (Result<Value, Failure>, Recorder) {
+    let body = body.to_owned();
+    let api = Recorder::answering(move |_| {
+        let response = Response::builder().status(status);
+        response.body(body.clone().into()).unwrap()
+    })
+    .await;
+    (called(tools(), &api, 0, json!({}), cx).await, api)
+}
+
 #[tokio::test]
 async fn messages_do_not_have_the_secret() {
     let cx = testing::context()

@@ -8,3 +8,4 @@ mod inputs;
 mod mutations;
 mod recorder;
 mod requests;
+mod tokens;

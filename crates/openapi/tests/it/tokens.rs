@@ -1,0 +1,346 @@
+//! Tokens of client credentials, from a server that issues them: RFC 6749, 4.4.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use axum::{Router, extract::Request, response::Response};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use lambda_tools_core::{Context, Failure, Toolkit, testing};
+use lambda_tools_openapi::{ApiTools, OpenApi};
+use serde_json::{Value, json};
+use tokio::{io::AsyncReadExt, net::TcpListener};
+
+/// What the server of tokens and of the API has seen, and how it answers.
+#[derive(Default)]
+struct State {
+    /// The client, its secret and the scopes of each request for a token.
+    issued: Vec<(String, String, String)>,
+    /// The tokens that the API has seen, by paths.
+    used: Vec<(String, String)>,
+    revoked: Vec<String>,
+    expires_in: Option<Value>,
+    /// The response of the token endpoint in place of a token; 0 closes the connection.
+    error: Option<(u16, String)>,
+    delays: HashMap<String, Duration>,
+}
+
+/// A server that issues tokens at `/token` and `/slow/token`, and whose API needs them.
+struct Issuer {
+    url: String,
+    state: Arc<Mutex<State>>,
+}
+
+/// Decodes `application/x-www-form-urlencoded`.
+fn decoded(text: &str) -> String {
+    let text = text.replace('+', " ");
+    percent_encoding::percent_decode_str(&text)
+        .decode_utf8()
+        .unwrap()
+        .into_owned()
+}
+
+impl Issuer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        let app =
+            Router::new().fallback(move |request: Request| answer(request, Arc::clone(&shared)));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, state }
+    }
+
+    fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap());
+    }
+
+    fn issued(&self) -> Vec<(String, String, String)> {
+        std::mem::take(&mut self.state.lock().unwrap().issued)
+    }
+
+    fn used(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.state.lock().unwrap().used)
+    }
+
+    /// Returns the tools of an API with two clients of this issuer, and one of a slow issuer.
+    fn tools(&self) -> ApiTools {
+        let flow = |path: &str| json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": format!("{}{path}", self.url), "scopes": {}}}});
+        let operation = |id: &str, scheme: &str, scopes: &[&str]| json!({"operationId": id, "summary": id, "security": [{scheme: scopes}], "responses": {"200": {"description": "OK", "content": {"application/json": {}}}}});
+        let document = json!({
+            "openapi": "3.1.0", "info": {"title": "Files API", "version": "1"}, "servers": [{"url": self.url}],
+            "components": {"securitySchemes": {"reader": flow("/token"), "admin": flow("/token"), "slow": flow("/slow/token")}},
+            "paths": {
+                "/list": {"get": operation("list", "reader", &["read"])},
+                "/find": {"get": operation("find", "reader", &["read"])},
+                "/drop": {"delete": operation("drop", "admin", &["read"])},
+                "/note": {"post": operation("note", "reader", &["read", "write"])},
+                "/late": {"post": operation("late", "slow", &[])},
+            },
+        });
+        let api = OpenApi::new(document)
+            .unwrap()
+            .include_all()
+            .allow_private();
+        api.reduce().unwrap().tools
+    }
+
+    fn api(&self) -> Api {
+        Api(Toolkit::new(self.tools().tools().unwrap()).unwrap())
+    }
+}
+
+async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let authorization = head.headers["authorization"].to_str().unwrap().to_owned();
+    let json = |status: u16, body: String| {
+        let response = Response::builder()
+            .status(status)
+            .header("content-type", "application/json");
+        response.body(body.into()).unwrap()
+    };
+    if !path.ends_with("/token") {
+        let token = authorization.strip_prefix("Bearer ").unwrap().to_owned();
+        let mut state = state.lock().unwrap();
+        let is_valid = !state.revoked.contains(&token);
+        state.used.push((path, token));
+        return json(if is_valid { 200 } else { 401 }, "1".to_owned());
+    }
+    let delay = state.lock().unwrap().delays.get(&path).copied();
+    tokio::time::sleep(delay.unwrap_or_default()).await;
+    assert_eq!(
+        head.headers["content-type"],
+        "application/x-www-form-urlencoded"
+    );
+    let body = axum::body::to_bytes(body, 10_000).await.unwrap();
+    let form: HashMap<_, _> = str::from_utf8(&body)
+        .unwrap()
+        .split('&')
+        .filter_map(|it| it.split_once('='))
+        .collect();
+    assert_eq!(form["grant_type"], "client_credentials");
+    let login = STANDARD
+        .decode(authorization.strip_prefix("Basic ").unwrap())
+        .unwrap();
+    let login = String::from_utf8(login).unwrap();
+    let (client, secret) = login.split_once(':').unwrap();
+    let scope = decoded(form.get("scope").unwrap_or(&""));
+    let mut state = state.lock().unwrap();
+    state.issued.push((decoded(client), decoded(secret), scope));
+    if let Some((status, body)) = &state.error {
+        return json(*status, body.clone());
+    }
+    let mut issued =
+        json!({"access_token": format!("token-{}", state.issued.len()), "token_type": "Bearer"});
+    if let Some(seconds) = &state.expires_in {
+        issued["expires_in"] = seconds.clone();
+    }
+    json(200, issued.to_string())
+}
+
+struct Api(Toolkit);
+
+impl Api {
+    async fn call(&self, tool: &str, cx: &Context) -> Result<Value, Failure> {
+        let mut entries = self.0.entries().iter();
+        let entry = entries.find(|it| it.id.to_string().contains(tool)).unwrap();
+        crate::recorder::call(entry, json!({}), cx).await
+    }
+}
+
+fn context() -> Context {
+    let ids = ["READER", "ADMIN", "SLOW"].map(|it| {
+        (
+            format!("FILES_{it}_CLIENT_ID"),
+            format!("FILES_{it}_CLIENT_SECRET"),
+        )
+    });
+    let context = ids.into_iter().zip(["ada", "root", "late"]).fold(
+        testing::context(),
+        |context, ((id, secret), name)| {
+            context
+                .secret(id, name)
+                .secret(secret, format!("secret-of-{name}"))
+        },
+    );
+    context.build()
+}
+
+fn texts(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    all.iter()
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+        .collect()
+}
+
+#[tokio::test]
+async fn each_client_and_each_list_of_scopes_has_its_own_token() {
+    let issuer = Issuer::start().await;
+    let (api, cx) = (issuer.api(), context());
+    // The reader first: its token must not reach the admin's operation, nor the other way round.
+    for tool in ["List", "Drop", "Find", "Note", "Drop", "Note"] {
+        api.call(tool, &cx).await.unwrap();
+    }
+    let used = [
+        ("/list", "token-1"),
+        ("/drop", "token-2"),
+        ("/find", "token-1"),
+        ("/note", "token-3"),
+        ("/drop", "token-2"),
+        ("/note", "token-3"),
+    ];
+    assert_eq!(issuer.used(), texts(&used));
+    let issued = issuer.issued();
+    let issued: Vec<_> = issued
+        .iter()
+        .map(|(id, _, scopes)| (&**id, &**scopes))
+        .collect();
+    assert_eq!(
+        issued,
+        [("ada", "read"), ("root", "read"), ("ada", "read write")]
+    );
+    // A caller with a client of its own does not get the token of another one: the secret counts.
+    let stranger = testing::context()
+        .secret("FILES_READER_CLIENT_ID", "ada")
+        .secret("FILES_READER_CLIENT_SECRET", "a-guess")
+        .build();
+    issuer.set(|it| it.error = Some((401, r#"{"error": "invalid_client"}"#.to_owned())));
+    let failure = api.call("List", &stranger).await.unwrap_err();
+    assert_eq!(
+        failure.message(),
+        "The API rejected the credentials: invalid_client"
+    );
+    assert!(issuer.used().is_empty());
+    api.call("List", &cx).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_is_used_until_a_minute_before_it_expires() {
+    for (expires_in, requests) in [
+        (json!(59), 2),
+        (json!(60), 2),
+        (json!(300), 1),
+        (json!(null), 1),
+        (json!(u64::MAX), 1),
+    ] {
+        let issuer = Issuer::start().await;
+        issuer.set(|it| it.expires_in = Some(expires_in.clone()));
+        let (api, cx) = (issuer.api(), context());
+        api.call("List", &cx).await.unwrap();
+        api.call("List", &cx).await.unwrap();
+        assert_eq!(issuer.issued().len(), requests, "{expires_in}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_the_api_refuses_is_replaced_once() {
+    let issuer = Issuer::start().await;
+    let (api, cx) = (issuer.api(), context());
+    api.call("List", &cx).await.unwrap();
+    issuer.set(|it| it.revoked = vec!["token-1".to_owned()]);
+    api.call("List", &cx).await.unwrap();
+    api.call("List", &cx).await.unwrap();
+    let used = [
+        ("/list", "token-1"),
+        ("/list", "token-1"),
+        ("/list", "token-2"),
+        ("/list", "token-2"),
+    ];
+    assert_eq!(issuer.used(), texts(&used));
+    issuer.set(|it| it.revoked = vec!["token-2".to_owned(), "token-3".to_owned()]);
+    let failure = api.call("List", &cx).await.unwrap_err();
+    assert!(
+        failure
+            .message()
+            .starts_with("The API rejected the credentials")
+    );
+    assert_eq!(issuer.issued().len(), 3);
+}
+
+#[tokio::test]
+async fn the_client_and_its_secret_are_encoded_as_in_a_form() {
+    let issuer = Issuer::start().await;
+    let (client, secret) = ("id:with+signs %", "s:e+c=r&e t/é");
+    let cx = testing::context()
+        .secret("FILES_READER_CLIENT_ID", client)
+        .secret("FILES_READER_CLIENT_SECRET", secret)
+        .build();
+    issuer.api().call("List", &cx).await.unwrap();
+    let issued = (client.to_owned(), secret.to_owned(), "read".to_owned());
+    assert_eq!(issuer.issued(), [issued]);
+}
+
+#[tokio::test]
+async fn a_slow_issuer_delays_no_other_call() {
+    let issuer = Issuer::start().await;
+    issuer
+        .set(|it| it.delays = HashMap::from([("/slow/token".to_owned(), Duration::from_secs(3))]));
+    let (api, cx) = (Arc::new(issuer.api()), context());
+    let started = Instant::now();
+    let (shared, own) = (Arc::clone(&api), cx.clone());
+    let slow = tokio::spawn(async move { shared.call("Late", &own).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    api.call("List", &cx).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(2));
+    slow.await.unwrap().unwrap();
+    // Calls that need the same token wait for one request.
+    issuer.issued();
+    let other = Issuer::start().await;
+    other.set(|it| it.delays = HashMap::from([("/token".to_owned(), Duration::from_millis(200))]));
+    let api = other.api();
+    let calls = tokio::join!(
+        api.call("List", &cx),
+        api.call("Find", &cx),
+        api.call("List", &cx)
+    );
+    assert!(calls.0.is_ok() && calls.1.is_ok() && calls.2.is_ok());
+    assert_eq!(other.issued().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_request_for_a_token_has_done_nothing() {
+    for (status, body, message, can_retry) in [
+        (500, "", "The API is temporarily unavailable", true),
+        (
+            503,
+            r#"{"error": "temporarily_unavailable"}"#,
+            "The API is temporarily unavailable: temporarily_unavailable",
+            true,
+        ),
+        (429, "", "The API is busy", true),
+        (
+            400,
+            r#"{"error": "invalid_scope"}"#,
+            "The API rejected the request: invalid_scope",
+            false,
+        ),
+        (200, "{}", "The tool could not complete the call", false),
+    ] {
+        let issuer = Issuer::start().await;
+        issuer.set(|it| it.error = Some((status, body.to_owned())));
+        // An operation that writes, whose own failure would warn of an effect.
+        let failure = issuer.api().call("Note", &context()).await.unwrap_err();
+        assert_eq!(failure.message(), message, "{status}");
+        assert_eq!(failure.can_retry(), can_retry, "{status}");
+        assert!(issuer.used().is_empty());
+    }
+    // A connection that breaks after the request.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let broken = format!("http://{}/token", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            _ = stream.read(&mut [0; 4096]).await;
+        }
+    });
+    let issuer = Issuer::start().await;
+    let tools = issuer.tools().to_json();
+    let tools = tools.replace(&format!("{}/token", issuer.url), &broken);
+    let tools = ApiTools::from_json(&tools).unwrap().tools().unwrap();
+    let api = Api(Toolkit::new(tools).unwrap());
+    let failure = api.call("Note", &context()).await.unwrap_err();
+    assert_eq!(failure.message(), "The connection to the API broke");
+    assert!(failure.can_retry());
+}
