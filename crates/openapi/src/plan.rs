@@ -82,8 +82,9 @@ pub(crate) struct ApiTool {
     pub(crate) description: String,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) read_only: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub(crate) destructive: bool,
+    /// Whether it may delete or overwrite something; `None` if nobody has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) destructive: Option<bool>,
     /// The names of the security schemes, with the scopes that the operation needs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) credentials: BTreeMap<String, Vec<String>>,

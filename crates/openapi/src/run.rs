@@ -76,7 +76,8 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
     if plan.read_only {
         return tool.read_only(true).idempotent();
     }
-    tool.read_only(false).destructive(plan.destructive)
+    let tool = tool.read_only(false);
+    plan.destructive.into_iter().fold(tool, Tool::destructive)
 }
 
 /// Declares the secrets and the authorizations of tools.

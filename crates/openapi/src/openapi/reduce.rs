@@ -157,7 +157,9 @@ impl OpenApi {
                 &input.notes,
             ),
             read_only: self.is_reader(operation),
-            destructive: operation.method == "DELETE",
+            destructive: (operation.own_extension())
+                .and_then(|it| it.get("destructive")?.as_bool())
+                .or((operation.method == "DELETE").then_some(true)),
             credentials,
             request: RequestPlan {
                 method: operation.method.to_owned(),

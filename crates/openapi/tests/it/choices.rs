@@ -200,3 +200,46 @@ fn tools_of_the_same_name_are_left_out_together() {
         .collect();
     assert_eq!(left_out, ["GET /vault", "GET /pets", "GET /twin"]);
 }
+
+#[test]
+fn only_the_owner_says_that_a_tool_deletes_nothing() {
+    let operation =
+        |extension: Value| json!({"summary": "Does it", "x-mcp": extension, "responses": {}});
+    let mut document = document();
+    document["paths"] = json!({"/it": {
+        "get": operation(true.into()), "post": operation(true.into()), "put": operation(true.into()),
+        "patch": operation(true.into()), "delete": operation(true.into()),
+    }, "/said": {
+        "post": operation(json!({"destructive": false})), "delete": operation(json!({"destructive": false})),
+        "put": operation(json!({"destructive": true})), "get": operation(json!({"destructive": true})),
+    }});
+    let tools = OpenApi::new(document)
+        .unwrap()
+        .include_all()
+        .tools()
+        .unwrap();
+    let toolkit = lambda_tools_core::Toolkit::new(tools).unwrap();
+    let hints = toolkit.entries().iter().map(|it| {
+        let hints = it.tool.hints;
+        (it.id.to_string(), hints.is_read_only, hints.is_destructive)
+    });
+    let hints: Vec<_> = hints.collect();
+    let hints: Vec<_> = hints
+        .iter()
+        .map(|(id, reads, deletes)| (&**id, *reads, *deletes))
+        .collect();
+    let expected = [
+        ("Pets.DELETEIt@1.0.0", Some(false), Some(true)),
+        ("Pets.DELETESaid@1.0.0", Some(false), Some(false)),
+        ("Pets.GETIt@1.0.0", Some(true), None),
+        ("Pets.GETSaid@1.0.0", Some(true), None),
+        ("Pets.PATCHIt@1.0.0", Some(false), None),
+        ("Pets.POSTIt@1.0.0", Some(false), None),
+        ("Pets.POSTSaid@1.0.0", Some(false), Some(false)),
+        ("Pets.PUTIt@1.0.0", Some(false), None),
+        ("Pets.PUTSaid@1.0.0", Some(false), Some(true)),
+    ];
+    let mut hints = hints;
+    hints.sort_unstable();
+    assert_eq!(hints, expected);
+}
