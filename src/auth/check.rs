@@ -32,6 +32,13 @@ pub(crate) enum AuthError {
     /// The credentials cannot be checked, because a secret or a public key cannot be read, and
     /// cannot be read again before this time has passed.
     Undecided(Duration),
+    /// The token names a key that is not among its issuer's, which anyone can make up. The issuer may
+    /// have added it, but cannot be asked before this time has passed.
+    #[cfg_attr(
+        not(feature = "oidc"),
+        expect(dead_code, reason = "only access tokens name keys")
+    )]
+    UnknownKey(Duration),
 }
 
 /// The reason why credentials were not accepted.

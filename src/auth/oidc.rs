@@ -129,8 +129,7 @@ impl Oidc {
         }
         let kid = token.header.kid.as_deref();
         let keys = self.keys.get(kid, clock, left).await;
-        let pause = || AuthError::Undecided(self.keys.pause(clock.instant()));
-        let keys = keys.ok_or_else(pause)?;
+        let keys = keys.ok_or_else(|| self.keys.error(clock.instant()))?;
         let accepted = accepted(token, &keys, &self.rules, clock.now(), request.server_url);
         let token = accepted.map_err(AuthError::invalid)?;
         Ok(Caller::AccessToken(Arc::new(token)))
@@ -168,7 +167,7 @@ pub(super) async fn identify(
         match issuer.verify(&token, request).await {
             Ok(caller) => return Some(Ok(caller)),
             // The rules that could not be applied may accept the token.
-            Err(_) if matches!(result, Some(Err(AuthError::Undecided(_)))) => {}
+            Err(AuthError::Unauthenticated(_)) if result.is_some() => {}
             Err(error) => result = Some(Err(error)),
         }
     }

@@ -18,6 +18,9 @@ pub(crate) enum Refusal {
     /// The credentials cannot be checked, because the secrets to compare them with, or the keys of
     /// the token's issuer, are unreadable, and cannot be read again before this time has passed.
     Undecided(Duration),
+    /// The token names a key that its issuer is not known to have, and cannot be asked about before
+    /// this time has passed.
+    UnknownKey(Duration),
     /// A web page sent the request, and its origin is not allowed.
     ForbiddenOrigin,
     /// The body exceeds the server's limit, in bytes.
@@ -45,6 +48,7 @@ impl From<AuthError> for Refusal {
         match error {
             AuthError::Unauthenticated(why) => Self::Unauthenticated(why, None),
             AuthError::Undecided(pause) => Self::Undecided(pause),
+            AuthError::UnknownKey(pause) => Self::UnknownKey(pause),
         }
     }
 }
@@ -59,7 +63,7 @@ impl Refusal {
     /// Returns the word for this refusal in logs and metrics.
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::Unauthenticated(..) => Reason::Unauthenticated,
+            Self::Unauthenticated(..) | Self::UnknownKey(_) => Reason::Unauthenticated,
             Self::Undecided(_) => Reason::Undecided,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
             Self::TooLarge { .. } => Reason::Malformed,
@@ -76,7 +80,7 @@ impl Refusal {
     /// Returns the number of seconds after which the same request may be accepted, if it may.
     pub(super) fn retry_after(&self) -> Option<u64> {
         let wait = match self {
-            Self::Undecided(pause) => *pause,
+            Self::Undecided(pause) | Self::UnknownKey(pause) => *pause,
             Self::Rejected(rejection, _) => rejection.retry_after()?,
             _ => return None,
         };

@@ -49,6 +49,10 @@ impl Wording {
                 UNAVAILABLE,
                 "The server cannot check the credentials at the moment.",
             ),
+            Refusal::UnknownKey(_) => Self::new(
+                "The credentials cannot be checked yet",
+                "The access token is signed with a key that its issuer is not known to have.",
+            ),
             Refusal::ForbiddenOrigin => Self::new(
                 "This request is not allowed here",
                 "The request comes from a web page whose origin is not allowed.",

@@ -12,7 +12,7 @@ use std::{
 use tokio::time::timeout;
 
 use super::key_set::KeySet;
-use crate::clock::Clock;
+use crate::{auth::AuthError, clock::Clock};
 
 /// The time limit for fetching the metadata and the keys together.
 const FETCH_LIMIT: Duration = Duration::from_secs(5);
@@ -114,13 +114,19 @@ impl KeyCache {
         }
     }
 
-    /// Returns the time until the issuer can be asked again.
-    pub(super) fn pause(&self, now: Instant) -> Duration {
+    /// Returns the error of a token for which there are no keys, with the time until the issuer can be
+    /// asked again. It is not this server's or the issuer's as long as there are usable keys: whether
+    /// a token names one of them is up to its sender.
+    pub(super) fn error(&self, now: Instant) -> AuthError {
         let state = self.lock();
         let failed = state.failed_at.map(|at| at + PAUSE);
         let unknown_key = state.unknown_key_at.map(|at| at + UNKNOWN_KEY_PAUSE);
         let end = failed.max(unknown_key).unwrap_or(now);
-        end.saturating_duration_since(now)
+        let pause = end.saturating_duration_since(now);
+        match state.usable(now) {
+            Some(_) => AuthError::UnknownKey(pause),
+            None => AuthError::Undecided(pause),
+        }
     }
 
     async fn refresh(self: Arc<Self>, kid: Option<String>, clock: Clock) -> Option<Arc<KeySet>> {

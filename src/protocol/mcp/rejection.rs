@@ -127,6 +127,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
             new(StatusCode::UNAUTHORIZED, 401).data(data.into())
         }
         Refusal::Undecided(_) => new(StatusCode::SERVICE_UNAVAILABLE, 503),
+        Refusal::UnknownKey(_) => new(StatusCode::TOO_MANY_REQUESTS, 429),
         Refusal::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
         Refusal::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
         Refusal::Invalid { .. } => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),

@@ -35,6 +35,7 @@ pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
         }
         // Can occur on all three routes; two of them are not JSON-RPC.
         Refusal::Undecided(_) => (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE),
+        Refusal::UnknownKey(_) => (StatusCode::TOO_MANY_REQUESTS, UNAVAILABLE),
         Refusal::Rejected(rejection, _) => (StatusCode::OK, code_of(rejection)),
     }
 }

@@ -172,6 +172,102 @@ async fn unknown_keys_are_looked_up_at_most_once_a_minute() {
     assert_eq!(status(&function, &valid).await, 200);
 }
 
+/// Sends a token to each protocol in turn, and returns the statuses.
+async fn statuses(function: &LambdaFunction, token: &str) -> [u16; 4] {
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let call = json!({"tool_id": "Who.AmI", "input": {}});
+    let requests = [
+        ("POST", "/mcp", &ping),
+        ("POST", "/tools/call", &call),
+        ("GET", "/tools", &Value::Null),
+        ("GET", "/opentool/load", &Value::Null),
+    ];
+    let mut statuses = [0; 4];
+    for ((method, path, body), status) in requests.into_iter().zip(&mut statuses) {
+        let response = respond(function, &event(method, path, Some(token), body)).await;
+        *status = response.status;
+        let waits = response.headers.contains_key("retry-after");
+        assert_eq!(waits, ![200, 401].contains(status), "{response:?}");
+    }
+    statuses
+}
+
+/// Alarms count statuses from 500 on, and a deployment that sets one off is rolled back. Whether a
+/// token names a known key is up to its sender.
+#[tokio::test]
+async fn no_made_up_token_is_a_fault_of_the_server_that_has_keys() {
+    for (status, delay) in [(200, 0), (503, 0), (429, 0), (302, 0), (200, 30)] {
+        let issuer = Issuer::start().await;
+        let function = served(Oidc::issuer(&issuer.url));
+        let claims = lasting(&issuer);
+        let valid = issuer.token(&claims);
+        assert_eq!(statuses(&function, &valid).await, [200; 4]);
+        issuer.change(|it| (it.status, it.delay) = (status, Duration::from_secs(delay)));
+        let signed = |algorithm: &str, kid: &str| {
+            let header = json!({"alg": algorithm, "kid": kid});
+            issuer.key(Algorithm::ES256).sign_as(&header, &claims)
+        };
+        let mut seen = Vec::new();
+        for n in 0..20 {
+            let token = signed("ES256", &format!("made-up-{n}"));
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+            let event = event("POST", "/mcp", Some(&token), &body);
+            seen.push(respond(&function, &event).await.status);
+        }
+        // The only one about which the issuer has been asked, if it has answered.
+        let first = if status == 200 && delay == 0 {
+            401
+        } else {
+            429
+        };
+        assert_eq!(
+            seen,
+            [&[first][..], &[429; 19]].concat(),
+            "{status} {delay}"
+        );
+        for (algorithm, kid, expected) in [
+            ("ES256", "one", [429, 400, 400, 429]),
+            ("RS256", "one", [429, 400, 400, 429]),
+            ("HS256", "one", [429, 400, 400, 429]),
+            ("none", "", [429, 400, 400, 429]),
+            ("ES256", &"k".repeat(8_000), [429, 400, 400, 429]),
+            ("ES256", "RS256", [401; 4]),
+            ("ES256", &"k".repeat(16_000), [401; 4]),
+        ] {
+            let answers = statuses(&function, &signed(algorithm, kid)).await;
+            assert_eq!(
+                answers,
+                expected,
+                "{status} {algorithm} {}",
+                &kid[..kid.len().min(9)]
+            );
+        }
+        // Nobody who has a key of the issuer waits meanwhile.
+        assert_eq!(statuses(&function, &valid).await, [200; 4]);
+    }
+}
+
+/// Without any key, nobody's token can be checked: that is the issuer's failure, or the server's.
+#[tokio::test]
+async fn every_token_waits_for_an_issuer_without_keys() {
+    let issuer = Issuer::start().await;
+    issuer.change(|it| it.status = 503);
+    let function = served(Oidc::issuer(&issuer.url));
+    let claims = lasting(&issuer);
+    let made_up = json!({"alg": "ES256", "kid": "made-up"});
+    let made_up = issuer.key(Algorithm::ES256).sign_as(&made_up, &claims);
+    for token in [&issuer.token(&claims), &made_up] {
+        assert_eq!(statuses(&function, token).await, [503, 400, 400, 503]);
+    }
+    let mut elsewhere = claims.clone();
+    elsewhere["iss"] = "https://elsewhere.example".into();
+    let mut expired = claims;
+    expired["exp"] = (NOW - 60).into();
+    for claims in [elsewhere, expired] {
+        assert_eq!(statuses(&function, &issuer.token(&claims)).await, [401; 4]);
+    }
+}
+
 /// Each set of rules has its own keys: the rules that would accept the token wait for theirs.
 #[tokio::test]
 async fn a_token_is_not_rejected_while_one_set_of_rules_lacks_its_key() {

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use test_support::issuer::{Algorithm, Issuer, URL};
 
 use crate::support::{Running, toolbox};
 
@@ -275,6 +276,44 @@ async fn tokens_are_accepted_for_the_configured_audiences() {
             running.line_with("jwt SIGNS user_123", 5);
         }
     }
+}
+
+#[tokio::test]
+async fn tokens_that_name_made_up_keys_are_no_fault_of_the_server() {
+    let issuer = Issuer::start().await;
+    let mut command = toolbox();
+    command
+        .env("TOOLS_AUTH", "oidc")
+        .env("TOOLS_OIDC_ISSUERS", &issuer.url)
+        .env("TOOLS_OIDC_AUDIENCES", URL);
+    let (running, url) = Running::serving(&mut command);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let claims = json!({"iss": issuer.url, "sub": "ada", "aud": URL,
+                        "exp": now.unwrap().as_secs() + 600});
+    let key = issuer.key(Algorithm::ES256);
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let ping = async |token: &str| {
+        let request = reqwest::Client::new().post(format!("{url}/mcp"));
+        let request = request.bearer_auth(token).body(ping.clone());
+        let request = request.header("content-type", "application/json");
+        let request = request.header("accept", "application/json, text/event-stream");
+        let response = request.send().await.unwrap();
+        let wait = response.headers().get("retry-after");
+        let wait = wait.map(|it| it.to_str().unwrap().parse::<u64>().unwrap());
+        (response.status().as_u16(), wait)
+    };
+    assert_eq!(ping(&key.sign(&claims)).await, (200, None));
+    let mut statuses = Vec::new();
+    for n in 0..20 {
+        let header = json!({"alg": "ES256", "kid": format!("made-up-{n}")});
+        let (status, wait) = ping(&key.sign_as(&header, &claims)).await;
+        assert_eq!(wait.is_some_and(|it| (1..=60).contains(&it)), status == 429);
+        statuses.push(status);
+    }
+    assert_eq!(statuses, [&[401][..], &[429; 19]].concat());
+    let line = running.line_with("is not known to have", 5);
+    assert!(line.contains("unauthenticated"), "{line}");
+    assert_eq!(ping(&key.sign(&claims)).await, (200, None));
 }
 
 #[tokio::test]
