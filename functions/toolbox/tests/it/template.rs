@@ -648,9 +648,17 @@ fn a_gateway_invokes_the_toolbox_and_reads_its_list_of_tools() {
             "{resource}"
         );
         assert!(actions.is_empty());
-        let trust = role["AssumeRolePolicyDocument"].to_string();
-        assert!(trust.contains("bedrock-agentcore.amazonaws.com"), "{trust}");
-        assert!(trust.contains("aws:SourceAccount"), "{trust}");
+        let trust = &role["AssumeRolePolicyDocument"]["Statement"];
+        assert_eq!(trust.as_array().unwrap().len(), 1);
+        let service = &trust[0]["Principal"]["Service"];
+        assert_eq!(service, "bedrock-agentcore.amazonaws.com");
+        // Only for gateways of this account and region: no other resource of the service may use it.
+        let condition = &trust[0]["Condition"];
+        let account = serde_json::json!({"Ref": "AWS::AccountId"});
+        assert_eq!(condition["StringEquals"]["aws:SourceAccount"], account);
+        let source = condition["ArnLike"]["aws:SourceArn"].to_string();
+        let place = "bedrock-agentcore:${AWS::Region}:${AWS::AccountId}:gateway/*";
+        assert!(source.contains(place), "{source}");
     }
 }
 
