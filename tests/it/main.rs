@@ -24,6 +24,7 @@ mod documents;
 mod explorer;
 mod idempotency;
 mod inputs;
+mod installing;
 mod leaks;
 mod lists;
 mod local;

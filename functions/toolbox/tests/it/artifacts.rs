@@ -98,7 +98,7 @@ fn target_with(name: &str) -> PathBuf {
 /// and then the variables `URL` and `KEY`. `tests/build` installs and builds; the AWS CLI is not
 /// installed, and the command that calls the function comes later.
 fn deploy(name: &str, target: &Path, emulator: &Emulator) -> String {
-    let left_out = ["pip ", "cargo lambda build ", "aws ", "curl "];
+    let left_out = ["python3 ", "cargo lambda build ", "aws ", "curl "];
     let mut lines = lines_of_deployment(name);
     lines.retain(|line| !left_out.iter().any(|it| line.starts_with(it)));
     lines.push("echo \"$URL $KEY\"".into());
