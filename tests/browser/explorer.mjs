@@ -288,6 +288,58 @@ const SCENARIOS = {
     }
   },
 
+  /** What a mistake or a stranger might let a server answer. */
+  async strangeAnswers() {
+    const explorer = await open(`${settings.toolbox}/#Gmail.GetEmails@1.2.0`);
+    const { page } = explorer;
+    let answer;
+    await page.setRequestInterception(true);
+    page.on('request', (request) => (request.method() === 'POST'
+      ? request.respond({ contentType: 'application/json', ...answer }) : request.continue()));
+    await page.evaluate(() => {
+      window.open = (...given) => { window.opened = given; };
+      const create = URL.createObjectURL;
+      URL.createObjectURL = (blob) => { window.saved = blob.type; return create(blob); };
+    });
+    const challenge = (url, check) => {
+      const authorization = [{ id: 'google', url, check_url: check }];
+      answer = { status: 400, body: JSON.stringify({ message: 'No access', missing_requirements: { authorization } }) };
+    };
+    const buttons = () => page.$$eval('.challenge button', (all) => all.filter((it) => it.checkVisibility()).map((it) => it.textContent));
+    await explorer.protocol('Oxp');
+    for (const url of ['javascript:window.hostile=1', 'data:text/html,x', 'file:///etc/passwd', 'ftp://a.example/', '/x', '', null]) {
+      challenge(url, `${settings.toolbox}/authorization/challenges/1`);
+      assert.match((await explorer.call()).text, /is not a web address/, String(url));
+      assert.deepEqual(await buttons(), [], String(url));
+    }
+    // The page cannot ask another origin whether access is allowed.
+    challenge('https://idp.example/start', 'https://tools.example/authorization/challenges/1');
+    await explorer.call();
+    assert.deepEqual(await buttons(), ['Allow access to google']);
+    const before = explorer.requests.length;
+    await explorer.click('Allow access to google');
+    assert.deepEqual(await page.evaluate(() => window.opened), ['https://idp.example/start', '_blank', 'noopener,noreferrer']);
+    assert.deepEqual(await buttons(), ['Allow access to google', 'I have allowed it']);
+    assert.equal(explorer.requests.length, before, 'nothing was asked');
+    answer = { body: JSON.stringify({ success: true, value: 1 }) };
+    await explorer.click('I have allowed it');
+    assert.equal((await explorer.result('Succeeded')).value, '1');
+    // Bytes of other types are saved as nothing that a browser shows.
+    await explorer.protocol('Mcp');
+    const data = btoa('<svg onload="window.hostile=2"/>');
+    const kinds = ['image/svg+xml', 'text/html', 'application/pdf', 'image/png;x'];
+    const content = [...kinds.map((mimeType) => ({ type: 'image', data, mimeType })), { type: 'image', data: '%', mimeType: 'image/png' }];
+    answer = { body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: { content } }) };
+    assert.match((await explorer.call()).text, /Content 5 \(image\/png\) cannot be shown/);
+    assert.equal(await page.$$eval('.result img', (all) => all.length), 0);
+    for (const [index, kind] of kinds.entries()) {
+      await explorer.click(`Save content ${index + 1}`);
+      assert.equal(await page.evaluate(() => window.saved), 'application/octet-stream', kind);
+    }
+    assert.equal(await page.evaluate(() => window.hostile), undefined);
+    await explorer.close();
+  },
+
   async credentials() {
     const secret = 'marked-secret-of-twilio';
     const explorer = await open(settings.keyed);
