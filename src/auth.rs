@@ -123,6 +123,13 @@ impl Auth {
         rotations.flat_map(SecretRotation::ids).map(|id| &**id)
     }
 
+    /// Returns the id of an API key, if it may be the name of a variable.
+    pub(crate) fn key_variable(&self) -> Option<&str> {
+        let id: &str = self.key_secrets().next()?.name();
+        let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        id.chars().all(is_name).then_some(id)
+    }
+
     fn key_secrets(&self) -> impl Iterator<Item = &SecretRotation> {
         self.keys.iter().flat_map(ApiKeys::callers)
     }

@@ -23,12 +23,13 @@ use super::{
 use crate::{
     Server,
     arrival::Invocation,
-    assemble::{assemble, warm_up},
+    assemble::{assemble, declared_secrets, warm_up},
     call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::Idempotency,
     observe::{log, otlp::Telemetry},
     protocol::{admission::AppState, tasks},
+    secrets::Secrets,
     testing::record,
 };
 
@@ -61,7 +62,9 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     }
     let allowed = AllowedHosts::from_environment(address.ip(), server.public_url.as_deref())?;
     let recording = settings::get("RECORD_EVENTS")?;
-    let greeting = greeting(&server, address, recording.as_deref());
+    let secrets = server.secrets.clone().unwrap_or_else(Secrets::none);
+    let known = secrets.known(declared_secrets(&server)).await;
+    let greeting = greeting(&server, address, recording.as_deref(), &known);
     // The guard checks origins, for every protocol.
     let server = server.allowed_origins(["*"]);
     let (router, app) = router_of(server, recording)?;

@@ -7,40 +7,55 @@ use crate::{
     tool::{schema::example::example_of, toolkit::ToolEntry},
 };
 
-/// Returns the body of a call that the server would accept: a call of the first tool without
-/// requirements, or else of the first tool with requirements, which get placeholders. `None` if no
-/// input can be generated.
-pub(super) fn call_of(toolkit: &Toolkit) -> Option<String> {
-    let is_free = |entry: &&ToolEntry| entry.tool.requirements.is_empty();
-    let has_requirements = |entry: &&ToolEntry| !entry.tool.requirements.is_empty();
-    let all = || toolkit.entries().iter();
-    let body = all()
-        .filter(is_free)
-        .chain(all().filter(has_requirements))
-        .find_map(body_of)?;
+/// Returns the body of a call that the server would accept: of the first tool that only reads, or else
+/// of the least destructive one; of those, of the first one that needs no placeholders in its context.
+/// The server has the secrets `known`. `None` if no input can be generated.
+pub(super) fn call_of(toolkit: &Toolkit, known: &[String]) -> Option<String> {
+    let mut entries: Vec<_> = toolkit.entries().iter().collect();
+    entries.sort_by_cached_key(|entry| {
+        let hints = &entry.tool.hints;
+        let danger = hints.is_destructive.map_or(1, |it| 2 * u8::from(it));
+        let has_placeholders = !context_of(entry, known).is_null();
+        (hints.is_read_only != Some(true), danger, has_placeholders)
+    });
+    let body = entries.into_iter().find_map(|it| body_of(it, known))?;
     // The body is printed in single quotes.
     Some(body.to_string().replace('\'', "'\\''"))
 }
 
-fn body_of(entry: &ToolEntry) -> Option<Value> {
+fn body_of(entry: &ToolEntry, known: &[String]) -> Option<Value> {
     let schema = &entry.tool.input;
     let input = example_of(schema.value(), guess)?;
     schema.check(&input, "input").ok()?.ok()?;
     let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
-    let requirements = &entry.tool.requirements;
-    if requirements.user_id {
-        body["context"]["user_id"] = json!("YOUR_USER");
-    }
-    if !requirements.secrets.is_empty() {
-        let secret = |it: &crate::SecretRequirement| json!({"id": it.id, "value": "YOUR_SECRET"});
-        body["context"]["secrets"] = requirements.secrets.iter().map(secret).collect();
-    }
-    if !requirements.authorization.is_empty() {
-        let token =
-            |it: &crate::AuthorizationRequirement| json!({"id": it.id, "token": "YOUR_TOKEN"});
-        body["context"]["authorization"] = requirements.authorization.iter().map(token).collect();
+    let context = context_of(entry, known);
+    if !context.is_null() {
+        body["context"] = context;
     }
     Some(body)
+}
+
+/// Returns placeholders for what the tool requires from the call; `null` for nothing.
+fn context_of(entry: &ToolEntry, known: &[String]) -> Value {
+    let requirements = &entry.tool.requirements;
+    let mut context = Value::Null;
+    if requirements.user_id {
+        context["user_id"] = json!("YOUR_USER");
+    }
+    let secrets = requirements.secrets.iter();
+    let secrets = secrets.filter(|it| !known.contains(&it.id));
+    let secrets = secrets.map(|it| json!({"id": it.id, "value": "YOUR_SECRET"}));
+    let tokens = requirements.authorization.iter();
+    let tokens = tokens.map(|it| json!({"id": it.id, "token": "YOUR_TOKEN"}));
+    for (name, list) in [
+        ("secrets", secrets.collect()),
+        ("authorization", Vec::from_iter(tokens)),
+    ] {
+        if !list.is_empty() {
+            context[name] = list.into();
+        }
+    }
+    context
 }
 
 /// Returns a value of the schema's type.
@@ -81,7 +96,12 @@ mod tests {
     }
 
     fn sample(tools: Vec<Tool>) -> Option<Value> {
-        let call = call_of(&Toolkit::new(tools).unwrap())?;
+        sample_with(tools, &[])
+    }
+
+    fn sample_with(tools: Vec<Tool>, known: &[&str]) -> Option<Value> {
+        let known: Vec<_> = known.iter().map(|&id| id.to_owned()).collect();
+        let call = call_of(&Toolkit::new(tools).unwrap(), &known)?;
         Some(serde_json::from_str(&call).unwrap())
     }
 
@@ -130,5 +150,55 @@ mod tests {
         let context =
             json!({"user_id": "YOUR_USER", "secrets": [{"id": "K", "value": "YOUR_SECRET"}]});
         assert_eq!(call["context"], context);
+    }
+
+    #[test]
+    fn secrets_that_the_server_has_are_not_asked_for() {
+        let two = || {
+            let tool = tool("A.A@1.0.0", &json!({"type": "string"}));
+            vec![tool.secret("K").secret("L")]
+        };
+        for (known, context) in [
+            (&["K", "L"][..], Value::Null),
+            (
+                &["K"],
+                json!({"secrets": [{"id": "L", "value": "YOUR_SECRET"}]}),
+            ),
+            (&["M"], sample(two()).unwrap()["context"].clone()),
+        ] {
+            let call = sample_with(two(), known).unwrap();
+            assert_eq!(call["context"], context, "{known:?}");
+        }
+    }
+
+    #[test]
+    fn the_least_destructive_tool_is_chosen() {
+        let text = json!({"type": "string"});
+        let plain = |id| tool(id, &text);
+        let reads = || plain("Z.Reads@1.0.0").read_only(true);
+        let adds = || plain("Y.Adds@1.0.0").destructive(false);
+        let may = || plain("X.May@1.0.0");
+        let deletes = || plain("A.Deletes@1.0.0").destructive(true);
+        for (tools, expected) in [
+            (vec![deletes(), may(), adds(), reads()], "Z.Reads@1.0.0"),
+            (
+                vec![deletes(), may(), adds(), reads().secret("K")],
+                "Z.Reads@1.0.0",
+            ),
+            (vec![deletes(), may(), adds()], "Y.Adds@1.0.0"),
+            (vec![deletes(), may()], "X.May@1.0.0"),
+            (vec![deletes()], "A.Deletes@1.0.0"),
+            // Of those that are alike, one without requirements, and else the first.
+            (vec![plain("A.B@1.0.0").user_id(), may()], "X.May@1.0.0"),
+            (vec![plain("A.B@1.0.0"), may()], "A.B@1.0.0"),
+        ] {
+            let call = sample(tools).unwrap();
+            assert_eq!(call["tool_id"], expected);
+        }
+        for (known, expected) in [("K", "A.B@1.0.0"), ("L", "X.May@1.0.0")] {
+            let tools = vec![plain("A.B@1.0.0").secret("K"), may()];
+            let call = sample_with(tools, &[known]).unwrap();
+            assert_eq!(call["tool_id"], expected);
+        }
     }
 }

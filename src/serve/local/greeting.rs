@@ -2,11 +2,16 @@
 
 use std::{io::IsTerminal, net::SocketAddr};
 
-use crate::{Protocol, Server, serve::sample};
+use crate::{Auth, Protocol, Server, serve::sample};
 
 /// Returns the lines printed once the server listens. Requests are recorded in the folder
-/// `recording`, if there is one.
-pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&str>) -> String {
+/// `recording`, if there is one. `known` are the ids of the secrets that the server has.
+pub(super) fn greeting(
+    server: &Server,
+    address: SocketAddr,
+    recording: Option<&str>,
+    known: &[String],
+) -> String {
     let url = format!("http://{address}");
     let mut lines = vec![format!("Serving tools on {url}")];
     if server.has_explorer() {
@@ -25,7 +30,7 @@ pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&
     if server.toolkit().entries().is_empty() {
         lines.push("This server has no tools yet.".into());
     }
-    lines.extend(commands(server, &url));
+    lines.extend(commands(server, &url, known));
     if cfg!(debug_assertions) && std::io::stdout().is_terminal() {
         lines.push("To restart after each change: cargo watch -x run".into());
     }
@@ -49,15 +54,14 @@ fn callers(server: &Server, address: SocketAddr) -> String {
 }
 
 /// Returns the lines to paste.
-fn commands(server: &Server, url: &str) -> Vec<String> {
-    let key = |option: &str| {
-        if server.is_open() {
-            return String::new();
-        }
-        format!(" {option} 'Authorization: Bearer YOUR_KEY'")
+fn commands(server: &Server, url: &str, known: &[String]) -> Vec<String> {
+    let key = |option: &str| match server.auth.as_ref().and_then(Auth::key_variable) {
+        _ if server.is_open() => String::new(),
+        Some(name) => format!(" {option} \"Authorization: Bearer ${name}\""),
+        None => format!(" {option} 'Authorization: Bearer YOUR_KEY'"),
     };
     let mut lines = Vec::new();
-    let sample = sample::call_of(server.toolkit());
+    let sample = sample::call_of(server.toolkit(), known);
     if let Some(sample) = sample.filter(|_| server.protocols.contains(&Protocol::Oxp)) {
         let key = key("-H");
         lines.push(format!(
@@ -85,7 +89,7 @@ mod tests {
     const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9000);
 
     fn greeting_of(server: &Server) -> String {
-        greeting(server, ADDRESS.into(), None)
+        greeting(server, ADDRESS.into(), None, &[])
     }
 
     fn server() -> Server {
@@ -142,10 +146,30 @@ mod tests {
     #[test]
     fn a_recording_is_announced() {
         assert!(!greeting_of(&server()).contains("recorded"));
-        let text = greeting(&server(), ADDRESS.into(), Some("events/new"));
+        let text = greeting(&server(), ADDRESS.into(), Some("events/new"), &[]);
         let line = "\nRequests are recorded in events/new: the clock and the ids are fixed, and no \
                     call is remembered.\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn the_header_names_the_variable_of_the_key() {
+        use crate::{ApiKeys, Gateway};
+
+        for (id, header) in [
+            ("TOOLS_API_KEY", "\"Authorization: Bearer $TOOLS_API_KEY\""),
+            ("_k2|NEXT", "\"Authorization: Bearer $_k2\""),
+            // These are no names of variables.
+            ("tools/KEY", "'Authorization: Bearer YOUR_KEY'"),
+            ("K$(id)", "'Authorization: Bearer YOUR_KEY'"),
+        ] {
+            let text = greeting_of(&server().auth(ApiKeys::with_ids([id])));
+            for option in ["-H", "--header"] {
+                assert!(text.contains(&format!(" {option} {header}")), "{text}");
+            }
+        }
+        let text = greeting_of(&server().auth(Gateway::new()));
+        assert!(text.contains("Bearer YOUR_KEY"), "{text}");
     }
 
     #[cfg(feature = "oidc")]
@@ -162,7 +186,7 @@ mod tests {
         );
         assert!(text.contains("tools http://127.0.0.1:9000/mcp\n") || text.ends_with("/mcp"));
         assert!(
-            text.contains("-H 'Authorization: Bearer YOUR_KEY'"),
+            text.contains(r#"-H "Authorization: Bearer $KEY""#),
             "{text}"
         );
     }

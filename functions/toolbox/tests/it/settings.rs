@@ -195,7 +195,7 @@ async fn an_api_key_in_the_environment_protects_the_local_server() {
     let line = running.line_with("Serving tools on", 20);
     let url = line.split_once("on ").unwrap().1.to_owned();
     running.line_with("Callers need credentials", 5);
-    running.line_with("-H 'Authorization: Bearer YOUR_KEY'", 5);
+    running.line_with("-H \"Authorization: Bearer $TOOLS_API_KEY\"", 5);
     assert_eq!(status(&url, None).await, 401);
     assert_eq!(status(&url, Some("key-of-tomorrow")).await, 401);
     assert_eq!(status(&url, Some("key-of-today")).await, 200);
