@@ -1,13 +1,19 @@
 //! Schemas that every client accepts.
 //!
 //! A client that rejects one schema rejects the whole list: Anthropic's API accepts no union at the
-//! root of an input, and every client reads a schema without `$schema` as draft 2020-12.
+//! root of an input, clients for Python read `type` as one name, and every client reads a schema
+//! without `$schema` as draft 2020-12.
 
 use serde_json::{Value, json};
 
 use crate::{
     payload::JsonObject,
-    tool::schema::{fold::fold_unions, reduced::keywords::object_of},
+    tool::schema::{
+        each_inner,
+        fold::fold_unions,
+        reduced::keywords::object_of,
+        vocabulary::{Role, applies_to, has_role},
+    },
 };
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
@@ -21,9 +27,37 @@ pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) 
         return (schema.into(), None);
     }
     let note = fold_unions(&mut schema);
-    schema.entry("type").or_insert_with(|| "object".into());
+    schema.insert("type".into(), "object".into());
     schema.entry("properties").or_insert_with(|| json!({}));
+    each_inner(&mut schema, &mut |_, inner| divide_types(inner));
     (with_draft(schema, is_draft_7), note)
+}
+
+/// Replaces lists of types, at every depth, by a branch of `anyOf` for each type.
+fn divide_types(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    each_inner(object, &mut |_, inner| divide_types(inner));
+    let Some(types) = object.get("type").and_then(Value::as_array).cloned() else {
+        return;
+    };
+    // What is about all branches stays outside of them, such as `x-mcp-header`.
+    let shared = [Role::Annotation, Role::Identity, Role::Definitions];
+    let is_rule = |it: &str| !it.starts_with("x-") && !has_role(it, &shared);
+    let branch = |kind: &Value| {
+        let name = kind.as_str()?;
+        let mut branch = object.clone();
+        branch.retain(|keyword, _| is_rule(keyword) && applies_to(keyword, name));
+        branch.insert("type".into(), kind.clone());
+        if let Some(Value::Array(values)) = branch.get_mut("enum") {
+            values.retain(|value| value.is_null() == (name == "null"));
+        }
+        (branch.get("enum") != Some(&json!([]))).then_some(branch)
+    };
+    let branches: Vec<_> = types.iter().filter_map(branch).collect();
+    object.retain(|keyword, _| !is_rule(keyword));
+    object.insert("anyOf".into(), json!(branches));
 }
 
 /// Returns the output schema to publish, which always describes an object.
@@ -56,4 +90,119 @@ fn with_draft(mut schema: JsonObject, is_draft_7: bool) -> Value {
         schema.shift_insert(0, "$schema".into(), DRAFT_7.into());
     }
     schema.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::schema::Schema;
+
+    fn listed(property: &Value) -> Value {
+        let schema = json!({"type": "object", "properties": {"p": property}});
+        input(schema, false).0["properties"]["p"].take()
+    }
+
+    #[test]
+    fn each_type_of_a_list_is_a_branch() {
+        let text = json!({"type": "string"});
+        let none = json!({"type": "null"});
+        for (property, expected) in [
+            (
+                json!({"type": ["string", "null"]}),
+                json!({"anyOf": [text, none]}),
+            ),
+            (text.clone(), text.clone()),
+            (
+                json!({"type": ["string", "integer"], "description": "A.", "minLength": 1, "minimum": 2,
+                       "default": "a", "x-mcp-header": "A"}),
+                json!({"description": "A.", "default": "a", "x-mcp-header": "A", "anyOf": [
+                    {"type": "string", "minLength": 1}, {"type": "integer", "minimum": 2}]}),
+            ),
+            (
+                json!({"type": ["string", "null"], "enum": ["a", null]}),
+                json!({"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null", "enum": [null]}]}),
+            ),
+            (
+                json!({"type": ["string", "null"], "enum": ["a"]}),
+                json!({"anyOf": [{"type": "string", "enum": ["a"]}]}),
+            ),
+            (
+                json!({"type": ["array", "null"], "items": {"type": ["string", "null"]}}),
+                json!({"anyOf": [{"type": "array", "items": {"anyOf": [text, none]}}, none]}),
+            ),
+            (
+                json!({"type": ["object", "null"], "properties": {"type": {"type": ["string", "null"]}},
+                       "required": ["type"]}),
+                json!({"anyOf": [{"type": "object", "properties": {"type": {"anyOf": [text, none]}},
+                                  "required": ["type"]}, none]}),
+            ),
+            (
+                json!({"type": ["string", "null"], "anyOf": [{"minLength": 3}, {"const": null}]}),
+                json!({"anyOf": [
+                    {"type": "string", "anyOf": [{"minLength": 3}, {"const": null}]},
+                    {"type": "null", "anyOf": [{"minLength": 3}, {"const": null}]}]}),
+            ),
+            (
+                json!({"oneOf": [{"type": ["string", "null"]}, {"type": "integer"}]}),
+                json!({"oneOf": [{"anyOf": [text, none]}, {"type": "integer"}]}),
+            ),
+            // Neither data nor names are schemas.
+            (
+                json!({"const": {"type": ["string", "null"]}}),
+                json!({"const": {"type": ["string", "null"]}}),
+            ),
+        ] {
+            assert_eq!(listed(&property), expected, "{property}");
+        }
+    }
+
+    #[test]
+    fn the_listed_schema_accepts_what_the_own_one_accepts() {
+        let values = [
+            json!(null),
+            json!(""),
+            json!("a"),
+            json!("abc"),
+            json!(1),
+            json!(2.5),
+            json!(true),
+            json!([]),
+            json!(["a"]),
+            json!([null]),
+            json!({}),
+            json!({"a": null}),
+            json!({"a": 1}),
+            json!({"a": "b"}),
+        ];
+        for property in [
+            json!({"type": ["string", "null"], "minLength": 2}),
+            json!({"type": ["string", "null"], "enum": ["a", "b"]}),
+            json!({"type": ["string", "null", "integer"], "enum": ["a", null, 1]}),
+            json!({"type": ["string", "null"], "const": "a"}),
+            json!({"type": ["string", "null"], "not": {"type": "null"}}),
+            json!({"type": ["string", "null"], "anyOf": [{"const": null}, {"minLength": 3}]}),
+            json!({"type": ["number", "boolean"], "minimum": 2}),
+            json!({"type": ["array", "null"], "items": {"type": ["string", "null"]}, "minItems": 1}),
+            json!({"type": ["object", "null"], "properties": {"a": {"type": ["integer", "null"]}}}),
+            json!({"type": ["object", "array"], "additionalProperties": false, "maxItems": 0}),
+        ] {
+            let [own, listed] = [property.clone(), listed(&property)].map(Schema::from_value);
+            for value in &values {
+                let [own, listed] = [&own, &listed].map(|it| it.check(value, "p").unwrap().is_ok());
+                assert_eq!(own, listed, "{property} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_root_is_an_object_of_one_type() {
+        let root = json!({"type": ["object", "null"], "properties": {}});
+        assert_eq!(
+            input(root, false).0,
+            json!({"type": "object", "properties": {}})
+        );
+        let with_dialect =
+            json!({"$schema": DRAFT_7, "properties": {"p": {"type": ["string", "null"]}}});
+        assert_eq!(input(with_dialect.clone(), false).0, with_dialect);
+    }
 }

@@ -201,3 +201,83 @@ fn inspect(inspector: &Inspector) -> Value {
     assert_eq!(code, 3, "{error}");
     json!({"tools": tools, "outcomes": outcomes, "unauthorized": error["message"]})
 }
+
+/// Tests that take too long for every change: `.ci/long` installs what they need, and runs them.
+mod long {
+    use super::*;
+    use lambda_tools::{Context, Failure, Server, Tool, Toolkit};
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+    use test_support::Served;
+
+    /// A parameter that may be missing.
+    #[derive(Deserialize, JsonSchema)]
+    struct Named {
+        /// The name.
+        name: Option<String>,
+    }
+
+    async fn name_of(input: Named, _: Context) -> Result<String, Failure> {
+        Ok(input.name.unwrap_or_else(|| "none".into()))
+    }
+
+    async fn echo(input: Value) -> Result<Value, Failure> {
+        Ok(input)
+    }
+
+    /// Returns tools whose parameters may be `null`, as those of a document with `nullable`.
+    fn nullable() -> Server {
+        let input = json!({"type": "object", "properties": {
+            "text": {"type": ["string", "null"], "description": "A text."},
+            "choice": {"type": ["string", "null"], "enum": ["a", "b", null], "description": "One of them."},
+            "list": {"type": ["array", "null"], "items": {"type": ["string", "null"]}, "description": "Texts."},
+            "either": {"type": ["string", "integer"], "description": "Two types."},
+            "object": {"type": ["object", "null"], "description": "An object.", "properties": {
+                "number": {"type": ["integer", "null"], "description": "A number."}}},
+        }, "required": ["text"]});
+        let tools = [
+            Tool::dynamic(
+                "Document.Echo@1.0.0",
+                "Returns its input.",
+                input,
+                json!({}),
+                echo,
+            ),
+            Tool::new("Rust.Name@1.0.0", name_of),
+        ];
+        Server::new(Toolkit::new(tools).unwrap())
+    }
+
+    /// Both lost all tools of a server that lists `"type": ["string", "null"]` once.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs AutoGen and Semantic Kernel; run .ci/long"]
+    async fn agent_frameworks_call_tools_whose_parameters_may_be_null() {
+        let served = Served::start(nullable().into_router().unwrap()).await;
+        let inputs = [
+            json!({"text": "x", "choice": "a", "list": ["y"], "either": 3, "object": {"number": 1}}),
+            json!({"text": null, "choice": null, "list": null, "object": null}),
+        ];
+        let named = [json!({"name": "Ada"}), json!({})];
+        let calls = inputs.clone().map(|it| json!(["Document_Echo", it]));
+        let calls = [calls, named.map(|it| json!(["Rust_Name", it]))].concat();
+        for framework in ["autogen", "semantic-kernel"] {
+            let mut command = limited(repository("target/venv-agents/bin/python"));
+            command.arg(repository("functions/toolbox/tests/agent_frameworks.py"));
+            let url = format!("{}/mcp", served.url);
+            command.args([framework, &url, &json!(calls).to_string()]);
+            let stdout = stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
+            let seen: Value = serde_json::from_str(&stdout).unwrap();
+            assert_eq!(
+                seen["tools"],
+                json!(["Document_Echo", "Rust_Name"]),
+                "{framework}"
+            );
+            let results = seen["results"].as_array().unwrap();
+            for (result, input) in results.iter().zip(&inputs) {
+                let result: Value = serde_json::from_str(result.as_str().unwrap()).unwrap();
+                assert_eq!(result, *input, "{framework}");
+            }
+            assert_eq!(results[2..], [json!("Ada"), json!("none")], "{framework}");
+        }
+    }
+}
