@@ -12,7 +12,7 @@ REPLACED = {
     r"actions/checkout@": ("this clone", "git rev-parse HEAD"),
     r"Swatinem/rust-cache@": ("the target folder of this machine", "true"),
     r"rustup toolchain install stable .*": ("the compiler of this machine", "cargo clippy --version && cargo fmt --version"),
-    r"pipx install cargo-lambda==(.+)": (r"the installed cargo-lambda \1", r"cargo lambda --version | grep -wF '\1'"),
+    r"python3 -m venv .*pip install cargo-lambda==(\S+) .*": (r"the installed cargo-lambda \1", r"cargo lambda --version | grep -wF '\1'"),
 }
 
 
