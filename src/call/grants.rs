@@ -42,9 +42,10 @@ impl Execution {
         let Some(broker) = &self.engine.broker else {
             return Ok(());
         };
-        let needs = self.entry.tool.requirements.authorization.iter();
-        for need in needs.filter(|need| broker.has_provider(&need.id)) {
-            if values.tokens.contains_key(&need.id) {
+        for need in &self.entry.tool.requirements.authorization {
+            if values.tokens.contains_key(&need.id)
+                || !with_limit(self.time_left() / 3, broker.provides(need)).await?
+            {
                 continue;
             }
             let Some(user) = user.filter(|user| !user.is_empty()) else {

@@ -12,8 +12,8 @@ use super::{
     update::{Change, Start},
 };
 use crate::{
-    Secret, StoreError, challenge::Challenge, clock::Clock, public_url::PublicUrl,
-    secrets::SecretCache, text::LONGEST_ID,
+    AuthorizationRequirement, Secret, StoreError, challenge::Challenge, clock::Clock,
+    public_url::PublicUrl, secrets::SecretCache, text::LONGEST_ID,
 };
 
 /// The minimum time until the expiry of a token that is still used after a failed refresh.
@@ -72,9 +72,21 @@ impl Broker {
         }
     }
 
-    /// Returns true if this provider is configured.
-    pub(crate) fn has_provider(&self, provider: &str) -> bool {
-        self.provider(provider).is_some()
+    /// Returns true if the required provider is configured. A tool that is made from a document has the
+    /// document's word for the provider's name, so that the URL of its tokens counts, too.
+    pub(crate) async fn provides(
+        &self,
+        need: &AuthorizationRequirement,
+    ) -> Result<bool, StoreError> {
+        let (Some(provider), Some(url)) = (self.provider(&need.id), &need.token_url) else {
+            return Ok(self.provider(&need.id).is_some());
+        };
+        let urls = provider.urls().await;
+        let is_same = urls.map_err(|it| it.into_store_error(&need.id))?.token == *url;
+        if !is_same {
+            tracing::warn!(provider = need.id, "its token URL is not that of a tool");
+        }
+        Ok(is_same)
     }
 
     pub(crate) fn authenticate_checks(&self) -> bool {

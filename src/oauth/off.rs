@@ -11,8 +11,8 @@ mod grant_request;
 use std::{iter::Empty, sync::Arc};
 
 use crate::{
-    Secret, StoreError, challenge::Challenge, clock::Clock, public_url::PublicUrl,
-    secrets::SecretCache,
+    AuthorizationRequirement, Secret, StoreError, challenge::Challenge, clock::Clock,
+    public_url::PublicUrl, secrets::SecretCache,
 };
 pub(crate) use grant_request::GrantRequest;
 
@@ -47,7 +47,7 @@ impl Broker {
         match *self {}
     }
 
-    pub(crate) fn has_provider(&self, _: &str) -> bool {
+    pub(crate) async fn provides(&self, _: &AuthorizationRequirement) -> Result<bool, StoreError> {
         match *self {}
     }
 

@@ -128,3 +128,27 @@ async fn user_ids_over_the_limit_are_rejected() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_token_of_another_url_is_not_provided() {
+    let broker = broker();
+    let at = |url: Option<&str>| {
+        let mut need = requirement();
+        need.token_url = url.map(str::to_owned);
+        need
+    };
+    for (url, is_provided) in [
+        (None, true),
+        (Some("https://p.example/token"), true),
+        (Some("https://evil.example/token"), false),
+        (Some("https://p.example/token/"), false),
+        (Some("https://p.example/token?x"), false),
+        (Some("http://p.example/token"), false),
+        (Some(""), false),
+    ] {
+        assert_eq!(broker.provides(&at(url)).await, Ok(is_provided), "{url:?}");
+    }
+    let mut unknown = at(None);
+    unknown.id = "github".to_owned();
+    assert_eq!(broker.provides(&unknown).await, Ok(false));
+}

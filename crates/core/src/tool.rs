@@ -282,6 +282,15 @@ impl Tool {
         self
     }
 
+    /// Declares where the last declared provider issues its tokens: the tool gets those of no other one
+    /// with the same id.
+    #[doc(hidden)]
+    pub fn token_url(mut self, url: &str) -> Self {
+        let last = self.0.requirements.authorization.last_mut();
+        last.expect("a provider is declared").token_url = Some(url.to_owned());
+        self
+    }
+
     /// Declares that the tool must know which user it acts for ([`Context::user_id`]).
     #[must_use]
     pub fn user_id(mut self) -> Self {

@@ -89,8 +89,13 @@ fn with_requirements<'a>(
     let mut secrets = BTreeSet::new();
     for (scheme, scopes) in scopes_of(plans) {
         match api.settings.credentials.get(&scheme) {
-            Some(Credential::User { provider, .. }) => {
-                tool = tool.authorization(provider, scopes).user_id();
+            Some(Credential::User {
+                provider,
+                token_url,
+                ..
+            }) => {
+                let tool_of_user = tool.authorization(provider, scopes).user_id();
+                tool = tool_of_user.token_url(token_url);
             }
             Some(credential) => secrets.extend(credential.secrets()),
             None => {}

@@ -39,6 +39,10 @@ pub struct AuthorizationRequirement {
     /// The scopes required of the token.
     #[serde(default, deserialize_with = "null_is_default")]
     pub oauth2: OAuth2Requirement,
+    /// The URL at which the provider issues the token, if the tool knows it.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub token_url: Option<String>,
 }
 
 /// The scopes required of an OAuth 2.0 token.
@@ -61,8 +65,12 @@ pub struct SecretRequirement {
 impl Requirements {
     pub(crate) fn add_authorization(&mut self, id: String, scopes: Vec<String>) {
         let oauth2 = OAuth2Requirement { scopes };
-        self.authorization
-            .push(AuthorizationRequirement { id, oauth2 });
+        let token_url = None;
+        self.authorization.push(AuthorizationRequirement {
+            id,
+            oauth2,
+            token_url,
+        });
     }
 
     pub(crate) fn add_secret(&mut self, id: String) {
