@@ -101,15 +101,20 @@ pub(crate) fn assemble(
     (router, app)
 }
 
+/// Returns the ids of the secrets that authentication and OAuth read.
+pub(crate) fn own_secrets(server: &Server) -> impl Iterator<Item = &str> {
+    let keys = server.auth.iter().flat_map(Auth::secrets);
+    keys.chain(server.oauth.iter().flat_map(OAuth::secrets))
+}
+
 /// Returns the ids of all secrets that authentication, OAuth and the tools read, without
 /// duplicates.
 pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
-    let keys = server.auth.iter().flat_map(Auth::secrets);
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
-    let keys = keys.chain(server.oauth.iter().flat_map(OAuth::secrets));
     let mut seen = HashSet::new();
-    keys.chain(tools.map(|it| &*it.id))
+    own_secrets(server)
+        .chain(tools.map(|it| &*it.id))
         .filter(|id| seen.insert(*id))
         .map(str::to_owned)
         .collect()

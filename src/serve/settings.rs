@@ -12,7 +12,7 @@ mod secrets;
 mod unknown;
 mod variables;
 
-use std::{env, fmt};
+use std::{collections::HashSet, env, fmt};
 
 use auth::auth_setting;
 pub(super) use auth::undecided;
@@ -22,8 +22,8 @@ pub(super) use variables::{choice, get, list, seconds, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, Icon, Server, ServerInfo, idempotency::Idempotency, observe::metrics::Metrics,
-    protocol::origin::is_allowed_origin, quotas::Quota,
+    Auth, Icon, Server, ServerInfo, assemble::own_secrets, idempotency::Idempotency,
+    observe::metrics::Metrics, protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
 /// Fills in what the program has not set on `server`. An error also names the variables that may be
@@ -57,7 +57,23 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     check_urls(server)?;
     #[cfg(feature = "sign-in")]
     check_sign_in(server)?;
-    oauth::apply(server, on_lambda)
+    oauth::apply(server, on_lambda)?;
+    check_tools(server)
+}
+
+/// Checks that no tool gets a secret of the server itself: one that is made from a document would
+/// send it to the document's API.
+fn check_tools(server: &Server) -> Result<(), InvalidSetting> {
+    let own: HashSet<_> = own_secrets(server).collect();
+    let entries = server.toolkit().entries().iter();
+    let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
+    let shared = secrets.find(|it| own.contains(&*it.id));
+    check(shared.is_none(), || {
+        let id = shared.map_or("", |it| &it.id);
+        format!(
+            "a tool declares the secret '{id}', which this server uses for itself: give the tool's another id"
+        )
+    })
 }
 
 fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {

@@ -46,6 +46,7 @@ mod network;
 mod oauth;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod own_secrets;
 mod pictures;
 mod profile;
 mod quotas;
