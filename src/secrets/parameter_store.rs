@@ -176,3 +176,92 @@ fn is_name(text: &str) -> bool {
     let is_path = text.starts_with('/') || text.starts_with("arn:") || !text.contains('/');
     is_path && !text.contains("//") && batch::is_name(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_answers_the_request_for_its_name_and_selector() {
+        let of = |name: &str, selector: Option<&str>| {
+            let arn = format!(
+                "arn:aws:ssm:eu-west-1:1:parameter/{}",
+                name.trim_start_matches('/')
+            );
+            let parameter = Parameter::builder().name(name).arn(arn);
+            parameter.set_selector(selector.map(str::to_owned)).build()
+        };
+        let arn = "arn:aws:ssm:eu-west-1:1:parameter/a/KEY";
+        for (asked, name, selector, is_answer) in [
+            ("KEY", "KEY", None, true),
+            ("/KEY", "KEY", None, true),
+            ("KEY", "/KEY", None, true),
+            ("/a/KEY", "/a/KEY", None, true),
+            ("/a/KEY", "/b/KEY", None, false),
+            ("/a/KEY", "KEY", None, false),
+            ("KEY:3", "KEY", Some(":3"), true),
+            ("KEY:3", "KEY", Some(":4"), false),
+            ("KEY:3", "KEY", None, false),
+            ("KEY", "KEY", Some(":3"), false),
+            ("KEY:live", "KEY", Some(":live"), true),
+            (arn, "/a/KEY", None, true),
+            (&format!("{arn}:3"), "/a/KEY", Some(":3"), true),
+            (arn, "/a/KEYS", None, false),
+        ] {
+            let parameter = of(name, selector);
+            assert_eq!(
+                is_at(asked, &parameter),
+                is_answer,
+                "{asked} {name} {selector:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_with_slashes_begin_with_one() {
+        for (name, is_valid) in [
+            ("KEY", true),
+            ("my.KEY-1_x:live", true),
+            ("/my-stack/KEY", true),
+            ("/my-stack/KEY:3", true),
+            ("arn:aws:ssm:eu-west-1:1:parameter/a/KEY", true),
+            ("my-stack/KEY", false),
+            ("/my-stack//KEY", false),
+            ("KEY $(x)", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name(name), is_valid, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_policy_names_a_parameter_without_its_version_and_with_one_slash() {
+        for (name, resource) in [
+            ("KEY", "arn:aws:ssm:eu-west-1:*:parameter/KEY"),
+            ("KEY:3", "arn:aws:ssm:eu-west-1:*:parameter/KEY"),
+            ("/a/KEY:live", "arn:aws:ssm:eu-west-1:*:parameter/a/KEY"),
+        ] {
+            assert_eq!(arn("eu-west-1", name), resource);
+            let by_iam = refused(
+                "AccessDeniedException",
+                "not allowed: ssm:GetParameters",
+                resource,
+            );
+            let text = by_iam.unwrap().to_string();
+            assert!(
+                text.contains(&format!("allow ssm:GetParameters on {resource}")),
+                "{text}"
+            );
+            let by_kms = refused("AccessDeniedException", "The ciphertext …", resource).unwrap();
+            assert!(by_kms.to_string().contains("allow kms:Decrypt"), "{by_kms}");
+        }
+        // These concern no single parameter: a request is not split because of them.
+        for code in [
+            "ThrottlingException",
+            "InternalServerError",
+            "UnrecognizedClientException",
+        ] {
+            assert_eq!(refused(code, "", ""), None);
+        }
+    }
+}
