@@ -144,8 +144,8 @@ impl OpenApi {
         }
         if input.is_cut {
             note(
-                "parts of its input are left out, because they are too deep, too large, contain themselves or are headers of \
-                 the connection",
+                "parts of its input are left out, because they are too deep, too large, contain themselves \
+                 or are headers of the connection",
             );
         }
         Ok(ApiTool {
