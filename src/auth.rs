@@ -119,8 +119,15 @@ impl Auth {
 
     /// Returns the ids of all secrets that authentication reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let rotations = self.key_secrets().chain(self.jwt_secrets());
-        rotations.flat_map(SecretRotation::ids).map(|id| &**id)
+        self.secret_lengths().map(|(id, _)| id)
+    }
+
+    /// Returns the same ids, each with the minimum length of its value in bytes.
+    pub(crate) fn secret_lengths(&self) -> impl Iterator<Item = (&str, usize)> {
+        let keys = self.key_secrets().map(|it| (it, api_keys::SHORTEST));
+        let jwt = self.jwt_secrets().map(|it| (it, jwt::SHORTEST_SECRET));
+        let all = keys.chain(jwt);
+        all.flat_map(|(it, least)| it.ids().iter().map(move |id| (&**id, least)))
     }
 
     /// Returns the id of an API key, if it may be the name of a variable.

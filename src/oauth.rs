@@ -54,6 +54,7 @@ use std::{fmt, sync::Arc, time::Duration};
 pub use crate::http_client::TransportError;
 pub(crate) use broker::Broker;
 pub(crate) use grant_request::GrantRequest;
+pub(crate) use keys::SHORTEST;
 pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage, RequestedScope};
 pub use provider::Provider;
 use records::LIMITS;

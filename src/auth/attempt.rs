@@ -1,6 +1,6 @@
 //! The check of a request's credentials, and the reason for a rejection.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use super::AuthError;
 use crate::{Secret, secrets::ReadResult};
@@ -14,20 +14,21 @@ pub(super) struct CredentialCheck {
 }
 
 impl CredentialCheck {
-    /// Returns the value of a secret. If there is none, logs the reason.
-    pub(super) fn secret(&mut self, id: &Arc<str>, read: ReadResult) -> Option<Secret> {
-        match read {
-            Ok(Some(secret)) => return Some(secret),
-            Ok(None) => tracing::error!(
-                secret = &**id,
-                "a secret for authentication is not in the store"
-            ),
+    /// Returns the value of a secret with at least this number of bytes. If there is none, logs the
+    /// reason.
+    pub(super) fn secret(&mut self, id: &str, least: usize, read: ReadResult) -> Option<Secret> {
+        let why = match read {
+            Ok(Some(secret)) if secret.expose().trim().len() >= least => return Some(secret),
+            Ok(Some(_)) => {
+                format!("has fewer than {least} bytes: `openssl rand -hex 32` makes one")
+            }
+            Ok(None) => "is not in the store".to_owned(),
             Err(error) => {
                 self.is_undecided |= error.is_temporary();
-                let text = "a secret for authentication cannot be read";
-                tracing::error!(secret = &**id, %error, "{text}");
+                format!("cannot be read: {error}")
             }
-        }
+        };
+        tracing::error!(secret = id, "a secret for authentication {why}");
         None
     }
 

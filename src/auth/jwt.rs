@@ -3,7 +3,7 @@
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
 //! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
-mod claims;
+pub(super) mod claims;
 pub(super) mod validity;
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
@@ -16,12 +16,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{attempt::CredentialCheck, rotation::SecretRotation};
-use crate::{Caller, Secret, secrets::ReadResult};
-use claims::VerifiedClaims;
+use crate::{Caller, secrets::ReadResult};
+use claims::{Claims, name_in, number, scopes_in, texts};
 use validity::check_validity;
 
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
-const SHORTEST_SECRET: usize = 32;
+pub(super) const SHORTEST_SECRET: usize = 32;
 
 /// JWTs, signed with HS256, which callers send as `Authorization: Bearer`.
 ///
@@ -43,15 +43,6 @@ pub struct Jwt {
     signers: Vec<SecretRotation>,
     audiences: Vec<String>,
     subject_is_user: bool,
-}
-
-/// A signing secret.
-pub(super) struct SigningKey<'a> {
-    pub(super) rules: &'a Jwt,
-    /// The name of the signer.
-    pub(super) signer: &'a Arc<str>,
-    pub(super) id: &'a Arc<str>,
-    pub(super) value: Secret,
 }
 
 impl Jwt {
@@ -95,23 +86,36 @@ impl Jwt {
         self.subject_is_user && self.signers.iter().any(|it| it.name() == signer)
     }
 
-    fn check(&self, claims: &VerifiedClaims, now: SystemTime) -> Result<(), &'static str> {
-        check_validity(claims.exp, claims.nbf, now)?;
-        match &claims.aud {
+    /// Returns the caller to whom a signer gave the token with these claims.
+    fn caller(
+        &self,
+        signer: &Arc<str>,
+        claims: &Claims,
+        now: SystemTime,
+    ) -> Result<Caller, &'static str> {
+        check_validity(number(claims, "exp")?, number(claims, "nbf")?, now)?;
+        let named = claims.get("aud").filter(|it| !it.is_null());
+        let named = named.map(|it| texts(it).unwrap_or_default());
+        match named {
             // RFC 8725, 3.9: a token for another audience must not be accepted.
             None if !self.audiences.is_empty() => {
                 Err("the JWT has no aud claim, but this server requires one of its audiences")
             }
-            Some(named) if !named.all().iter().any(|one| self.audiences.contains(one)) => {
+            Some(named) if !self.audiences.iter().any(|it| named.contains(&&**it)) => {
                 Err("the JWT's aud claim names none of the server's audiences")
             }
-            _ => Ok(()),
+            _ => Ok(Caller::Jwt {
+                id: Arc::clone(signer),
+                scopes: scopes_in(claims),
+                subject: name_in(claims, "sub")?,
+            }),
         }
     }
 }
 
-/// Returns the caller to whom a signer gave the token. `reads` has the secrets in the order of
-/// their ids.
+/// Returns the caller to whom a signer gave the token: it is checked with the secret that signed it,
+/// and with the rules of the signers that have this secret, of which those of one are enough. `reads`
+/// has the secrets in the order of their ids.
 pub(super) fn identify(
     all: &[Jwt],
     token: &[u8],
@@ -123,32 +127,31 @@ pub(super) fn identify(
         let ids = rules.signers.iter().flat_map(SecretRotation::named_ids);
         ids.map(move |(signer, id)| (rules, signer, id))
     });
-    let mut keys = Vec::new();
+    check.reason = Some("the server has no JWT signing secret");
+    let mut has_valid_signature = false;
     for ((rules, signer, id), read) in ids.zip(reads) {
-        let secret = check.secret(id, read);
-        keys.extend(secret.map(|value| SigningKey {
-            rules,
-            signer,
-            id,
-            value,
-        }));
-    }
-    match verify(token, keys, now) {
-        Ok(caller) => Some(caller),
-        Err(error) => {
-            check.reason = Some(error.reason);
-            // If a readable secret signed the token, unreadable secrets cannot change the result.
-            check.is_undecided &= !error.has_valid_signature;
-            None
+        let Some(secret) = check.secret(id, SHORTEST_SECRET, read) else {
+            continue;
+        };
+        // Secrets pasted into a store often end with a line feed.
+        let secret = secret.expose().trim_end_matches(['\r', '\n']);
+        let caller = match claims_of(token, secret) {
+            Ok(claims) => {
+                has_valid_signature = true;
+                rules.caller(signer, &claims, now)
+            }
+            // Another signer may have a secret of the same value, and other rules.
+            Err(_) if has_valid_signature => continue,
+            Err(reason) => Err(reason),
+        };
+        match caller {
+            Ok(caller) => return Some(caller),
+            Err(reason) => check.reason = Some(reason),
         }
     }
-}
-
-/// The rejection of a token.
-pub(super) struct JwtError {
-    pub(super) reason: &'static str,
-    /// True if one of the secrets signed the token, but its claims were not accepted.
-    pub(super) has_valid_signature: bool,
+    // If a readable secret signed the token, unreadable secrets cannot change the result.
+    check.is_undecided &= !has_valid_signature;
+    None
 }
 
 /// Returns true if the header has a `crit` with any value (`jsonwebtoken` treats `null` as absent),
@@ -167,53 +170,8 @@ pub(super) fn install_cryptography() {
     let _ = aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
-/// Checks a token with the secret that signed it, and with the rules of the signers that have this
-/// secret: those of one signer are enough.
-pub(super) fn verify(
-    token: &[u8],
-    keys: Vec<SigningKey<'_>>,
-    now: SystemTime,
-) -> Result<Caller, JwtError> {
-    let mut error = JwtError {
-        reason: "the server has no JWT signing secret",
-        has_valid_signature: false,
-    };
-    for key in keys {
-        // Secrets pasted into a store often end with a line feed.
-        let secret = key.value.expose().trim_end_matches(['\r', '\n']);
-        if secret.len() < SHORTEST_SECRET {
-            tracing::error!(
-                secret = &**key.id,
-                "a JWT signing secret has fewer than 32 bytes"
-            );
-            continue;
-        }
-        match claims_of(token, secret) {
-            Ok(claims) => match key.rules.check(&claims, now) {
-                Ok(()) => {
-                    return Ok(Caller::Jwt {
-                        id: Arc::clone(key.signer),
-                        scopes: claims.scopes(),
-                        subject: claims.sub,
-                    });
-                }
-                // Another signer may have a secret of the same value.
-                Err(reason) => {
-                    error = JwtError {
-                        reason,
-                        has_valid_signature: true,
-                    }
-                }
-            },
-            Err(reason) if !error.has_valid_signature => error.reason = reason,
-            Err(_) => {}
-        }
-    }
-    Err(error)
-}
-
 /// Returns the claims of a token, if it was signed with this secret.
-fn claims_of(token: &[u8], secret: &str) -> Result<VerifiedClaims, &'static str> {
+fn claims_of(token: &[u8], secret: &str) -> Result<Claims, &'static str> {
     let key = DecodingKey::from_secret(secret.as_bytes());
     let claims = signed_claims(token, &key, Algorithm::HS256);
     let claims = claims.map_err(|error| match error {

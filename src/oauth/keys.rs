@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 use crate::{Secret, StoreError, secrets::SecretCache};
 
 /// The minimum length of a secret in bytes: that of the keys derived from it.
-const SHORTEST: usize = 32;
+pub(crate) const SHORTEST: usize = 32;
 
 /// The keys of one request, each with its fingerprint, the newest first.
 pub(crate) struct EncryptionKeys {

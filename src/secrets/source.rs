@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
+
 use super::{SecretStore, environment::Environment, fixed::Fixed};
 use crate::Secret;
 
@@ -127,6 +129,14 @@ impl Secrets {
         let mut results = results.iter();
         ids.retain(|_| matches!(results.next(), Some(Ok(Some(_)))));
         ids
+    }
+
+    /// Returns false if a value that can be read without waiting is shorter, in bytes.
+    pub(crate) fn has_length(&self, id: &str, least: usize) -> bool {
+        let store = self.store.iter().filter(|store| store.is_local());
+        let reads = store.filter_map(|store| store.read(&[id.to_owned()]).now_or_never());
+        let mut values = reads.flatten().flatten().flatten();
+        values.all(|value| value.expose().trim().len() >= least)
     }
 
     /// Says how to give a secret a value.

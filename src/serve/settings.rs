@@ -52,6 +52,9 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     check_info(&server.info)?;
     if server.public_url.is_none() {
         server.public_url = get("TOOLS_PUBLIC_URL")?;
+    for (id, least) in server.auth.iter().flat_map(Auth::secret_lengths) {
+        check_length(server, id, least)?;
+    }
     }
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     check_urls(server)?;
@@ -127,6 +130,16 @@ fn fill_stores(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSettin
 fn check(is_valid: bool, text: impl FnOnce() -> String) -> Result<(), InvalidSetting> {
     if is_valid {
         return Ok(());
+/// Rejects a secret that can be guessed. Those in other stores are checked when they are read.
+fn check_length(server: &Server, id: &str, least: usize) -> Result<(), InvalidSetting> {
+    let mut secrets = server.secrets.iter();
+    check(secrets.all(|it| it.has_length(id, least)), || {
+        format!(
+            "the secret '{id}' must have at least {least} bytes: `openssl rand -hex 32` makes one"
+        )
+    })
+}
+
     }
     Err(InvalidSetting(text()))
 }

@@ -24,10 +24,12 @@ async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
 async fn call_with(auth: impl Into<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
     let keys = [
-        ("ONE", "one"),
-        ("TWO", " two\n"),
+        ("ONE", "one-0123456789ab"),
+        ("TWO", " two-0123456789ab\n"),
+        ("SHORT", "short-012345678\n"),
         ("EMPTY", ""),
         ("BLANK", " \n"),
+        ("SPACES", "                "),
     ];
     let server = Server::new(Toolkit::new([tool]).unwrap()).secrets(Secrets::fixed(keys));
     let server = server.auth(auth);
@@ -44,14 +46,34 @@ async fn call_with(auth: impl Into<Auth>, headers: &[(&str, &str)]) -> (u16, Val
 async fn either_header_may_carry_a_key_and_its_id_is_the_caller() {
     let auth = || Auth::from(ApiKeys::with_ids(["ONE"])).or(ApiKeys::with_ids(["TWO"]));
     for (header, value, id) in [
-        ("oxp-api-key", "one", "ONE"),
-        ("oxp-api-key", "two", "TWO"),
-        ("authorization", "Bearer one", "ONE"),
-        ("authorization", "bearer  two ", "TWO"),
+        ("oxp-api-key", "one-0123456789ab", "ONE"),
+        ("oxp-api-key", "two-0123456789ab", "TWO"),
+        ("authorization", "Bearer one-0123456789ab", "ONE"),
+        ("authorization", "bearer  two-0123456789ab ", "TWO"),
     ] {
         let result = call_with(auth(), &[(header, value)]).await;
         assert_eq!(result, (200, json!(format!("key {id}"))), "{value}");
     }
+}
+
+/// While a key is replaced, the caller has both, and stays the same caller.
+#[tokio::test]
+async fn the_first_id_names_the_caller_of_each_key() {
+    for (ids, name) in [
+        ("ONE|TWO", "ONE"),
+        (" TWO | ONE ", "TWO"),
+        ("|NOWHERE||TWO|ONE|", "NOWHERE"),
+    ] {
+        for key in ["one-0123456789ab", "two-0123456789ab"] {
+            let result = call_with(ApiKeys::with_ids([ids]), &[("oxp-api-key", key)]).await;
+            assert_eq!(result, (200, json!(format!("key {name}"))), "{ids} {key}");
+        }
+    }
+    let headers = [("oxp-api-key", "one-0123456789ab")];
+    assert_eq!(
+        call_with(ApiKeys::with_ids(["|", ""]), &headers).await.0,
+        401
+    );
 }
 
 #[tokio::test]
@@ -59,19 +81,25 @@ async fn any_other_credential_is_rejected() {
     for headers in [
         &[][..],
         &[("oxp-api-key", "")],
-        &[("oxp-api-key", "on")],
-        &[("oxp-api-key", "One")],
+        &[("oxp-api-key", "one-0123456789a")],
+        &[("oxp-api-key", "one-0123456789abc")],
+        &[("oxp-api-key", "One-0123456789ab")],
         &[("oxp-api-key", "ONE")],
-        &[("oxp-api-key", "one,one")],
-        &[("authorization", "one")],
+        &[("oxp-api-key", "one-0123456789ab,one-0123456789ab")],
+        // It has fewer than 16 bytes.
+        &[("oxp-api-key", "short-012345678")],
+        &[("authorization", "one-0123456789ab")],
         &[("authorization", "Bearer")],
         &[("authorization", "Bearer ")],
-        &[("authorization", "Basic one")],
+        &[("authorization", "Basic one-0123456789ab")],
         &[("authorization", "é")],
-        &[("authorization", "Beareré one")],
-        &[("oxp-api-key", "wrong"), ("authorization", "Bearer one")],
+        &[("authorization", "Beareré one-0123456789ab")],
+        &[
+            ("oxp-api-key", "wrong"),
+            ("authorization", "Bearer one-0123456789ab"),
+        ],
     ] {
-        let auth = ApiKeys::with_ids(["ONE", "EMPTY", "BLANK", "NOWHERE"]);
+        let auth = ApiKeys::with_ids(["ONE", "SHORT", "EMPTY", "BLANK", "NOWHERE"]);
         assert_eq!(
             call_with(auth, headers).await,
             (401, Value::Null),
@@ -85,7 +113,7 @@ async fn missing_and_empty_keys_admit_no_caller() {
     let no_ids: [&str; 0] = [];
     for auth in [
         ApiKeys::with_ids(no_ids),
-        ApiKeys::with_ids(["NOWHERE", "EMPTY"]),
+        ApiKeys::with_ids(["NOWHERE", "EMPTY", "BLANK", "SPACES"]),
     ] {
         for headers in [
             &[("oxp-api-key", "")][..],
@@ -93,6 +121,72 @@ async fn missing_and_empty_keys_admit_no_caller() {
             &[],
         ] {
             assert_eq!(call_with(auth.clone(), headers).await.0, 401, "{headers:?}");
+        }
+    }
+}
+
+/// A store of which some secrets cannot be read.
+#[cfg(feature = "jwt")]
+mod half_down {
+    use std::future::ready;
+
+    use lambda_tools::{
+        Jwt, Secret, StoreError,
+        secrets::{ReadFuture, SecretStore},
+    };
+    use test_support::issuer::{NOW, sign_with_secret};
+
+    use super::*;
+
+    /// Has these secrets, and cannot read others.
+    struct HalfDown(&'static [(&'static str, &'static str)]);
+
+    impl SecretStore for HalfDown {
+        fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
+            let read = |id: &String| match self.0.iter().find(|(it, _)| it == id) {
+                Some((_, value)) => Ok(Some(Secret::from(*value))),
+                None => Err(StoreError::unavailable("it is down")),
+            };
+            Box::pin(ready(ids.iter().map(read).collect()))
+        }
+
+        fn location(&self, _: &str) -> String {
+            "the store".to_owned()
+        }
+    }
+
+    /// Only a credential that an unreadable secret may accept has to wait for it.
+    #[tokio::test]
+    async fn what_a_readable_secret_decides_does_not_wait_for_another_one() {
+        const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
+        let token =
+            |secret: &str, exp: u64| sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
+        let (valid, expired) = (token(SECRET, NOW + 60), token(SECRET, NOW - 60));
+        let of_another = token(&SECRET.replace('a', "b"), NOW + 60);
+        let auth = || {
+            Auth::from(ApiKeys::with_ids(["DOWN", "KEY"]))
+                .or(Jwt::with_secret_ids(["SIGNING", "DOWN"]))
+        };
+        for (header, value, status) in [
+            ("oxp-api-key", "one-0123456789ab", 200),
+            ("oxp-api-key", "two-0123456789ab", 400),
+            ("authorization", &format!("Bearer {valid}"), 200),
+            ("authorization", &format!("Bearer {of_another}"), 400),
+            // Signed, and not valid: no other secret can change that.
+            ("authorization", &format!("Bearer {expired}"), 401),
+        ] {
+            let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
+            let store = HalfDown(&[("KEY", "one-0123456789ab"), ("SIGNING", SECRET)]);
+            let server = Server::new(Toolkit::new([tool]).unwrap()).auth(auth());
+            let server = server.secrets(Secrets::from_store(store));
+            let mut event: Value =
+                serde_json::from_str(&event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#))
+                    .unwrap();
+            event["headers"][header] = value.into();
+            let response = function(server).respond(&event.to_string()).await.unwrap();
+            assert_eq!(response.status, status, "{header} {response:?}");
+            let waits = response.headers.contains_key("retry-after");
+            assert_eq!(waits, status == 400, "{response:?}");
         }
     }
 }

@@ -43,7 +43,7 @@ fn server() -> Server {
     let tools = Toolkit::new([Tool::new("T.Choose@1.0.0", choose)]).unwrap();
     Server::new(tools)
         .auth(ApiKeys::with_ids(["KEY"]))
-        .secrets(Secrets::fixed([("KEY", "the-key")]))
+        .secrets(Secrets::fixed([("KEY", "the-key-of-a-caller")]))
 }
 
 fn call(outcome: &str) -> String {

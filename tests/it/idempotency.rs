@@ -118,7 +118,7 @@ impl Fixture {
 
     fn with(idempotency: &Idempotency, effects: &Effects) -> Self {
         let server = Server::new(Toolkit::new(tools(effects)).unwrap());
-        let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
+        let keys = Secrets::fixed([("A", "key-a-0123456789"), ("B", "key-b-0123456789")]);
         let server = server.auth(ApiKeys::with_ids(["A", "B"])).secrets(keys);
         // Tools return their input, and some tests need an outcome too large to store.
         let server = server.max_request_size(usize::MAX);
@@ -146,7 +146,7 @@ impl Fixture {
 
     async fn call(&self, tool: &str, call_id: &str, input: Value) -> Reply {
         let body = json!({"tool_id": tool, "call_id": call_id, "input": input});
-        self.send("key-a", &body).await
+        self.send("key-a-0123456789", &body).await
     }
 
     fn effects(&self) -> usize {
@@ -277,19 +277,24 @@ async fn calls_without_deduplication_run_each_time() {
             let reply = fixture.call("Act.Again", "again", json!({})).await;
             assert!(!reply.is_replay);
             let without_id = json!({"tool_id": "Act.Do", "input": {}});
-            assert!(!fixture.send("key-a", &without_id).await.is_replay);
+            assert!(
+                !fixture
+                    .send("key-a-0123456789", &without_id)
+                    .await
+                    .is_replay
+            );
         }
         assert_eq!(fixture.effects(), 4, "{name}");
         // A rejected input or a missing requirement does not claim the id.
         let mut input = json!({"tool_id": "Act.Do", "call_id": "input", "input": {"then": 7}});
-        assert_eq!(fixture.send("key-a", &input).await.status, 422);
+        assert_eq!(fixture.send("key-a-0123456789", &input).await.status, 422);
         input["input"] = json!({});
-        assert_eq!(fixture.send("key-a", &input).await.status, 200);
+        assert_eq!(fixture.send("key-a-0123456789", &input).await.status, 200);
         let unmet = json!({"tool_id": "Act.Secretly", "call_id": "unmet"});
-        assert_eq!(fixture.send("key-a", &unmet).await.status, 400);
+        assert_eq!(fixture.send("key-a-0123456789", &unmet).await.status, 400);
         let mut met = unmet;
         met["context"] = json!({"secrets": [{"id": "KEY", "value": "v"}]});
-        assert_eq!(fixture.send("key-a", &met).await.status, 200);
+        assert_eq!(fixture.send("key-a-0123456789", &met).await.status, 200);
         assert_eq!(fixture.effects(), 6, "{name}");
     }
 }
@@ -302,7 +307,7 @@ async fn reusing_an_id_for_another_call_is_rejected() {
         let fixture = Fixture::new(&store);
         let call = json!({"tool_id": "Act.Do", "call_id": "other", "input": {"value": 1},
                           "context": {"user_id": "u"}});
-        let first = fixture.send("key-a", &call).await;
+        let first = fixture.send("key-a-0123456789", &call).await;
         for (field, value) in [
             ("input", json!({"value": 2})),
             ("tool_id", json!("Act.Do@1.0.0")),
@@ -311,7 +316,7 @@ async fn reusing_an_id_for_another_call_is_rejected() {
         ] {
             let mut other = call.clone();
             other[field] = value;
-            let reply = fixture.send("key-a", &other).await;
+            let reply = fixture.send("key-a-0123456789", &other).await;
             assert_eq!(reply.status, 400, "{name} {field}");
             assert_eq!(
                 reply.json()["message"],
@@ -319,7 +324,7 @@ async fn reusing_an_id_for_another_call_is_rejected() {
             );
         }
         assert_eq!(fixture.effects(), 1);
-        let again = fixture.send("key-a", &call).await;
+        let again = fixture.send("key-a-0123456789", &call).await;
         assert_eq!(
             (again.is_replay, again.body),
             (true, first.body),
@@ -328,8 +333,13 @@ async fn reusing_an_id_for_another_call_is_rejected() {
         // Ids are separate for each caller and each tool.
         let mut other_tool = call.clone();
         other_tool["tool_id"] = json!("Act.Once");
-        assert!(!fixture.send("key-a", &other_tool).await.is_replay);
-        assert!(!fixture.send("key-b", &call).await.is_replay);
+        assert!(
+            !fixture
+                .send("key-a-0123456789", &other_tool)
+                .await
+                .is_replay
+        );
+        assert!(!fixture.send("key-b-0123456789", &call).await.is_replay);
         assert_eq!(fixture.effects(), 3, "{name}");
     }
 }
@@ -341,12 +351,12 @@ async fn an_outcome_is_replayed_in_the_dialect_of_the_request() {
     for (name, store) in stores.all() {
         let fixture = Fixture::new(&store);
         let call = json!({"tool_id": "Act.Do@2.0.0", "call_id": "dialect", "input": {"value": 1}});
-        let first = fixture.send("key-a", &call).await.json();
+        let first = fixture.send("key-a-0123456789", &call).await.json();
         // Without a version, the id means the same, newest version.
         let newest = json!({"tool_id": "Act.Do", "call_id": "dialect", "input": {"value": 1}});
         for schema in ["otc://1.0", "urn:oxp:1.0"] {
             let body = json!({"$schema": schema, "request": newest});
-            let reply = fixture.send("key-a", &body).await;
+            let reply = fixture.send("key-a-0123456789", &body).await;
             assert!(reply.is_replay, "{name} {schema}");
             assert_eq!(reply.json(), json!({"$schema": schema, "result": first}));
         }

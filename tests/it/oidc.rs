@@ -15,7 +15,7 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::issuer::{ALGORITHMS, Issuer, SigningKey, URL, claims, sign_with_secret};
+use test_support::issuer::{ALGORITHMS, Issuer, NOW, SigningKey, URL, claims, sign_with_secret};
 
 use crate::support::{self, function};
 
@@ -50,7 +50,7 @@ fn tools() -> Vec<Tool> {
 
 fn server(auth: impl Into<Auth>) -> Server {
     let secrets = Secrets::fixed([
-        ("KEY", "a-key"),
+        ("KEY", "a-key-0123456789"),
         ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
         ("OTHER", "another-signing-secret-0123456789abcdefgh"),
         ("SAME", "a-signing-secret-0123456789abcdefgh"),
@@ -277,6 +277,82 @@ async fn each_signer_has_its_own_audiences_and_users() {
     }
 }
 
+/// RFC 7519, 4.1: the claims of a JWT that a shared secret has signed.
+#[tokio::test]
+async fn each_claim_of_a_shared_secrets_token_has_its_rule() {
+    let free = || Jwt::with_secret_ids(["SIGNING"]);
+    let bound = || free().audience("b").audience("c");
+    let sign = |claims: &Value| sign_with_secret("a-signing-secret-0123456789abcdefgh", claims);
+    for (jwt, changes, status) in [
+        (free(), json!({}), 200),
+        (free(), json!({"exp": NOW - 59}), 200),
+        (free(), json!({"exp": NOW - 60}), 401),
+        (free(), json!({"exp": (NOW - 60) as f64 + 0.5}), 200),
+        (free(), json!({"exp": null}), 401),
+        (free(), json!({"exp": "9999999999"}), 401),
+        (free(), json!({"nbf": NOW + 60}), 200),
+        (free(), json!({"nbf": NOW + 61}), 401),
+        (free(), json!({"nbf": null}), 200),
+        (free(), json!({"nbf": "0"}), 401),
+        (free(), json!({"sub": null}), 200),
+        (free(), json!({"sub": 5}), 401),
+        (free(), json!({"sub": ["alice"]}), 401),
+        (free(), json!({"aud": null}), 200),
+        (free(), json!({"aud": "b"}), 401),
+        (free(), json!({"aud": []}), 401),
+        (free(), json!({"aud": ""}), 401),
+        (free(), json!({"aud": 5}), 401),
+        (bound(), json!({}), 401),
+        (bound(), json!({"aud": null}), 401),
+        (bound(), json!({"aud": "b"}), 200),
+        (bound(), json!({"aud": ["x", "c"]}), 200),
+        (bound(), json!({"aud": ["x"]}), 401),
+        (bound(), json!({"aud": ["b", 5]}), 401),
+        (bound(), json!({"aud": "B"}), 401),
+        (bound(), json!({"aud": "b/"}), 401),
+        (bound(), json!({"aud": "b c"}), 401),
+        (bound(), json!({"aud": {"b": "b"}}), 401),
+    ] {
+        let mut claims = json!({"sub": "alice", "exp": NOW + 600});
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        let response = call(&served(jwt), "Who.AmI", &sign(&claims)).await;
+        assert_eq!(response.status, status, "{changes} {response:?}");
+    }
+    let function = served(free());
+    for (changes, scopes) in [
+        (json!({}), json!([])),
+        (json!({"scope": "mail.read  x"}), json!(["mail.read", "x"])),
+        (json!({"scp": ["a b", "c"]}), json!(["a", "b", "c"])),
+        (json!({"scope": "x", "scp": "y"}), json!(["x", "y"])),
+        (json!({"scopes": "x"}), json!([])),
+        (json!({"scope": 5}), json!([])),
+        (json!({"scope": ["x", 5]}), json!([])),
+    ] {
+        let mut claims = changes.clone();
+        (claims["sub"], claims["exp"]) = (json!("alice"), json!(NOW + 600));
+        let who = who(&function, &sign(&claims)).await;
+        assert_eq!(who["scopes"], scopes, "{changes}");
+        assert_eq!(who["caller"], "jwt SIGNING alice");
+    }
+}
+
+/// Both secrets of a signer sign for the same caller, whose name is the first id.
+#[tokio::test]
+async fn the_first_id_names_the_signer_of_each_secret() {
+    let function = served(Jwt::with_secret_ids(["OTHER|SIGNING"]).subject_is_user());
+    for secret in [
+        "a-signing-secret-0123456789abcdefgh",
+        "another-signing-secret-0123456789abcdefgh",
+    ] {
+        let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": NOW + 600}));
+        let who = who(&function, &token).await;
+        assert_eq!(who["caller"], "jwt OTHER alice");
+        assert_eq!(who["user"], "alice");
+    }
+}
+
 #[tokio::test]
 async fn an_issuer_cannot_sign_for_another_one() {
     let (one, two) = (Issuer::start().await, Issuer::start().await);
@@ -320,7 +396,7 @@ async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
     shared.as_object_mut().unwrap().remove("aud");
     let shared = sign_with_secret("a-signing-secret-0123456789abcdefgh", &shared);
     for (token, caller) in [
-        ("a-key", "key KEY".to_owned()),
+        ("a-key-0123456789", "key KEY".to_owned()),
         (&shared, "jwt SIGNING alice".to_owned()),
         (&issuer.valid(), format!("token {} alice", issuer.url)),
     ] {

@@ -76,7 +76,7 @@ impl Fixture {
         }
         let event = json!({
             "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
-            "headers": {"oxp-api-key": sent.key.unwrap_or("key-a")},
+            "headers": {"oxp-api-key": sent.key.unwrap_or("key-a-0123456789")},
             "requestContext": {"stage": "$default", "timeEpoch": 0,
                                "http": {"method": "POST", "path": "/tools/call"}},
             "body": body.to_string(), "isBase64Encoded": false,
@@ -114,7 +114,7 @@ fn server(quotas: &[Quota], idempotency: Idempotency, effects: &Arc<AtomicUsize>
         Tool::dynamic(id, "Acts.", json!({"type": "object"}), json!({}), act)
     };
     let tools = ["A.Act@1.0.0", "A.Act@2.0.0", "A.Other@1.0.0"].map(tool);
-    let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
+    let keys = Secrets::fixed([("A", "key-a-0123456789"), ("B", "key-b-0123456789")]);
     let server = Server::new(Toolkit::new(tools).unwrap())
         .auth(ApiKeys::with_ids(["A", "B"]))
         .secrets(keys)
@@ -190,7 +190,7 @@ async fn a_quota_counts_by_what_it_says() {
     let (a, b) = (
         Sent::default(),
         Sent {
-            key: Some("key-b"),
+            key: Some("key-b-0123456789"),
             ..Sent::default()
         },
     );
@@ -358,7 +358,7 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
         ..a
     };
     let b = Sent {
-        key: Some("key-b"),
+        key: Some("key-b-0123456789"),
         ..a
     };
     // The first quota lets one call run; the other one has room for two.

@@ -1,6 +1,7 @@
 """Calls the toolbox with the published client, with strict validation of responses.
 
-Arguments: the URL of a server without authentication, and that of a server with the API key `right`.
+Arguments: the URL of a server without authentication, and that of a server with the API key
+`right-0123456789`.
 """
 
 import sys
@@ -62,6 +63,6 @@ check(set(error.body["parameter_errors"]) == {"a", "b"}, f"422: {error}")
 
 error = rejection(oxp.AuthenticationError, lambda: client(CLOSED, "wrong").tools.list())
 check(error.response.headers["www-authenticate"] == 'Bearer error="invalid_token"', f"401: {error}")
-check(len(client(CLOSED, "right").tools.list().items) == 7, "the right key is accepted")
+check(len(client(CLOSED, "right-0123456789").tools.list().items) == 7, "the right key is accepted")
 
 print(f"{checks} checks passed")

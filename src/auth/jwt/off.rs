@@ -8,6 +8,8 @@ use crate::{
     secrets::ReadResult,
 };
 
+pub(super) const SHORTEST_SECRET: usize = 0;
+
 #[derive(Clone, Debug)]
 pub(crate) enum Jwt {}
 

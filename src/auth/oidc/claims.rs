@@ -2,15 +2,20 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::{AccessToken, auth::jwt::validity::check_validity};
+use crate::{
+    AccessToken,
+    auth::jwt::{
+        claims::{Claims, name_in, number, scopes_in},
+        validity::check_validity,
+    },
+};
+
+pub(in crate::auth) use crate::auth::jwt::claims::texts;
 
 /// The claims that name a client. The first one is RFC 9068's; the others are Azure's and Okta's.
 const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "appid", "cid"];
-/// RFC 9068, 2.2.3; some issuers use the second one.
-const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
-
 /// The owner's rules for the claims of an issuer's tokens.
 #[derive(Clone, Debug)]
 pub struct ClaimRules {
@@ -39,7 +44,7 @@ impl ClaimRules {
     /// Checks the time, the recipient and the kind of the token.
     pub(super) fn check(
         &self,
-        claims: &Map<String, Value>,
+        claims: &Claims,
         now: SystemTime,
         server_url: Option<&str>,
     ) -> Result<(), &'static str> {
@@ -55,7 +60,7 @@ impl ClaimRules {
     /// Checks that the token is for this server. Returns true if its audience is a URL.
     fn names_server(
         &self,
-        claims: &Map<String, Value>,
+        claims: &Claims,
         server_url: Option<&str>,
     ) -> Result<bool, &'static str> {
         let Some(audience) = claims.get("aud") else {
@@ -94,13 +99,13 @@ impl ClaimRules {
     pub(super) fn token_of(
         &self,
         issuer: Arc<str>,
-        claims: &Map<String, Value>,
+        claims: &Claims,
     ) -> Result<AccessToken, &'static str> {
         let client = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
         let client = CLIENT_CLAIMS.into_iter().find_map(client);
         let mut token = AccessToken::of(issuer);
-        token.user = name_in(claims, &self.user_claim)?;
-        token.subject = name_in(claims, "sub")?;
+        token.user = name_in(claims, &self.user_claim)?.filter(|it| !it.is_empty());
+        token.subject = name_in(claims, "sub")?.filter(|it| !it.is_empty());
         token.client_id = client.map(str::to_owned);
         token.scopes = scopes_in(claims);
         token.groups = groups_in(claims, &self.group_claims);
@@ -111,24 +116,7 @@ impl ClaimRules {
     }
 }
 
-/// Returns the name of a user: RFC 7519, 4.1.2. Numbers that differ may be read as the same one.
-fn name_in(claims: &Map<String, Value>, claim: &str) -> Result<Option<String>, &'static str> {
-    match claims.get(claim) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(name)) => Ok(Some(name.clone()).filter(|it| !it.is_empty())),
-        Some(_) => Err("the JWT's user is not a text"),
-    }
-}
-
-/// Returns the scopes of a token, which are separated by spaces or are items of a list.
-pub(crate) fn scopes_in(claims: &Map<String, Value>) -> Vec<String> {
-    let values = SCOPE_CLAIMS.into_iter().filter_map(|name| claims.get(name));
-    let all = values.filter_map(texts).flatten();
-    let split = all.flat_map(|text| text.split(' ').filter(|scope| !scope.is_empty()));
-    split.map(str::to_owned).collect()
-}
-
-pub(in crate::auth) fn groups_in(claims: &Map<String, Value>, names: &[String]) -> Vec<String> {
+pub(in crate::auth) fn groups_in(claims: &Claims, names: &[String]) -> Vec<String> {
     let values = names.iter().filter_map(|name| claims.get(name));
     let groups = values.filter_map(texts).flatten();
     groups.map(str::to_owned).collect()
@@ -147,7 +135,7 @@ const OTHER_KINDS: [&str; 6] = [
 ];
 
 /// Rejects tokens that say that they are ID tokens, refresh tokens or others.
-fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
+fn check_kind(claims: &Claims) -> Result<(), &'static str> {
     let is_other = |name: &str, access: &str| {
         let kind = claims.get(name).map(|it| it.as_str().unwrap_or_default());
         kind.is_some_and(|it| !it.eq_ignore_ascii_case(access))
@@ -164,7 +152,7 @@ fn check_kind(claims: &Map<String, Value>) -> Result<(), &'static str> {
 }
 
 /// Returns true if the token has a claim that only access tokens have.
-fn is_access_token(claims: &Map<String, Value>) -> bool {
+fn is_access_token(claims: &Claims) -> bool {
     const MARKS: [&str; 8] = [
         "appid",
         "azpacr",
@@ -176,23 +164,4 @@ fn is_access_token(claims: &Map<String, Value>) -> bool {
         "typ",
     ];
     MARKS.iter().any(|name| claims.contains_key(*name))
-}
-
-fn number(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, &'static str> {
-    match claims.get(name) {
-        None => Ok(None),
-        Some(value) => match value.as_f64() {
-            Some(number) => Ok(Some(number)),
-            None => Err("the JWT's times are not numbers"),
-        },
-    }
-}
-
-/// Reads a text, or a list of texts.
-pub(in crate::auth) fn texts(value: &Value) -> Option<Vec<&str>> {
-    match value {
-        Value::String(text) => Some(vec![text]),
-        Value::Array(items) => items.iter().map(Value::as_str).collect(),
-        _ => None,
-    }
 }

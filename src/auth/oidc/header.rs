@@ -1,8 +1,10 @@
 //! A token before its signature has been checked.
 
+use std::collections::HashMap;
+
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 
 /// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
 /// less.
@@ -23,21 +25,9 @@ pub struct UnverifiedToken<'a> {
 pub(super) struct Header {
     pub(super) kid: Option<String>,
     typ: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    crit: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    jwk: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    jku: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    x5c: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    x5u: Option<Box<RawValue>>,
-}
-
-/// Reads any value, even `null`, which is not the same as no value.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Deserialize::deserialize(value).map(Some)
+    /// The others, whatever their values are: `null` is not the same as no value.
+    #[serde(flatten)]
+    others: HashMap<String, IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -83,12 +73,12 @@ impl UnverifiedToken<'_> {
 
 impl Header {
     fn check(&self) -> Result<(), &'static str> {
-        if self.crit.is_some() {
+        if self.others.contains_key("crit") {
             // RFC 7515, 4.1.11: these extensions must be understood; none is supported.
             return Err("the JWT has a crit header");
         }
-        let keys = [&self.jwk, &self.jku, &self.x5c, &self.x5u];
-        if keys.iter().any(|key| key.is_some()) {
+        let mut keys = ["jwk", "jku", "x5c", "x5u"].into_iter();
+        if keys.any(|key| self.others.contains_key(key)) {
             // RFC 8725, 3.10: a key that the token itself brings proves nothing.
             return Err("the JWT's header brings its own key");
         }

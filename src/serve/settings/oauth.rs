@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    InvalidSetting, check, dynamodb, get, list,
+    InvalidSetting, check, check_length, dynamodb, get, list,
     variables::{PROVIDERS, choice},
 };
 use crate::{OAuth, Server, oauth::Provider};
@@ -29,7 +29,7 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     }
     #[cfg(feature = "sign-in")]
     server.join_sign_in();
-    let Some(oauth) = &mut server.oauth else {
+    let Some(oauth) = &server.oauth else {
         return Ok(());
     };
     check(!on_lambda || !oauth.is_in_memory, || {
@@ -40,6 +40,9 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
     check(!oauth.keys.is_empty(), || {
         "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)".into()
     })?;
+    for id in &oauth.keys {
+        check_length(server, id, crate::oauth::SHORTEST)?;
+    }
     let mut ids = HashSet::new();
     for provider in &oauth.providers {
         let mistake = provider.config_error();

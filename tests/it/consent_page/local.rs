@@ -99,7 +99,7 @@ impl Local {
         let mut secrets = vec![
             ("TOOLS_OAUTH_KEY", KEY),
             ("PARTNER", "key-of-a-partner"),
-            ("GUEST", "key-of-a-guest"),
+            ("GUEST", "key-of-one-guest"),
         ];
         if setup.has_secret {
             secrets.push(("SECRET", "secret-of-this-server"));

@@ -118,7 +118,7 @@ async fn other_credentials_can_be_accepted_beside_the_gateway() {
     let (status, body) = call_as(auth(), "Who.AmI", &jwt(&claims)).await;
     assert_eq!((status, &body["value"]["user"]), (200, &json!("a")));
     let body = json!({"tool_id": "Who.AmI", "input": {}});
-    let event = event("POST", "/tools/call", Some("a-key"), &body);
+    let event = event("POST", "/tools/call", Some("a-key-0123456789"), &body);
     let response = respond(&served(auth()), &event).await;
     assert_eq!(response.body["value"]["caller"], "key KEY");
 }

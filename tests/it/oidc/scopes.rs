@@ -184,7 +184,7 @@ async fn only_tokens_have_scopes() {
     };
     let body = json!({"tool_id": "Mail.Read", "input": {}});
     for (token, status) in [
-        ("a-key".to_owned(), 200),
+        ("a-key-0123456789".to_owned(), 200),
         (signed(json!("mail.read")), 200),
         (signed(json!(["x", "mail.read"])), 200),
         (signed(json!("mail.readx")), 400),
@@ -240,7 +240,7 @@ async fn a_list_can_show_only_what_its_reader_may_call() {
             names(&filtered, &token(&issuer, "mail.read mail.send")).await,
             all
         );
-        assert_eq!(names(&filtered, "a-key").await, all);
+        assert_eq!(names(&filtered, "a-key-0123456789").await, all);
     }
 }
 

@@ -107,7 +107,7 @@ fn marked_header(name: &str, text: &str) -> String {
         "authorization" if is_jwt => format!("{text}{MARK}"),
         // Anything else is a key: a correct one stays correct.
         "authorization" | "oxp-api-key" => {
-            let right = text.replace("key-of-today", KEY);
+            let right = text.replace("the-key-of-today", KEY);
             let wrong = format!("{text} wrong-{MARK}");
             if right.contains(KEY) { right } else { wrong }
         }

@@ -15,9 +15,9 @@ pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 
 /// The API key of the toolbox that peers call.
-pub const KEY: &str = "right";
+pub const KEY: &str = "right-0123456789";
 /// A key that it does not accept.
-pub const WRONG_KEY: &str = "wrong";
+pub const WRONG_KEY: &str = "wrong-0123456789";
 
 /// What a call leads to.
 enum Outcome {

@@ -16,7 +16,7 @@ use test_support::{
 
 use crate::{
     clients::stdout_of,
-    documents::DEPLOYED,
+    documents::{DEPLOYED, KEY},
     mcp_clients::limited,
     sign_in::serve_mail,
     support::{Running, installed, toolbox},
@@ -163,7 +163,7 @@ const NEEDS_AUTHENTICATION: &str = "! Needs authentication";
 fn with_key() -> (Running, String) {
     let mut command = toolbox();
     command.env("TOOLS_AUTH", "api-key");
-    Running::serving(command.env("TOOLS_API_KEY", "YOUR_KEY"))
+    Running::serving(command.env("TOOLS_API_KEY", KEY))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,7 +196,8 @@ async fn the_commands_of_the_pages_connect_claude_code() {
                 expected
             };
             let line = line.replace(ADDRESS, &open).replace(DEPLOYED, deployed);
-            assert_eq!(claude.state_after(&line), expected, "{}", block.place);
+            let typed = line.replace("YOUR_KEY", KEY);
+            assert_eq!(claude.state_after(&typed), expected, "{}", block.place);
             count += 1;
             if has_key {
                 let (without_key, _) = line.split_once(" --header").unwrap();
@@ -217,7 +218,7 @@ async fn the_commands_of_the_pages_connect_claude_code() {
 async fn claude_code_calls_a_tool_and_reads_its_result() {
     let (running, url) = with_key();
     let claude = ClaudeCode::new("call");
-    let header = "--header 'Authorization: Bearer YOUR_KEY'";
+    let header = format!("--header 'Authorization: Bearer {KEY}'");
     claude.run(&format!(
         "claude mcp add --transport http tools {url}/mcp {header}"
     ));

@@ -42,7 +42,7 @@ pub(crate) fn stdout_of(output: &Output) -> String {
 #[ignore = "needs the Python client oxp; run tests/all"]
 async fn the_published_python_client_works() {
     let open = serve(Auth::none(), Secrets::none()).await;
-    let key = Secrets::fixed([("KEY", "right")]);
+    let key = Secrets::fixed([("KEY", "right-0123456789")]);
     let closed = serve(ApiKeys::with_ids(["KEY"]), key).await;
     let python = installed("python");
     let script = repository("functions/toolbox/tests/oxp_client.py");

@@ -154,8 +154,11 @@ fn run_all(stub: &str) {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The address of a deployed function in the pages. It requires the key `YOUR_KEY`.
+/// The address of a deployed function in the pages. It requires the key `YOUR_KEY`, which stands for
+/// [`KEY`].
 pub(crate) const DEPLOYED: &str = "https://tools.example";
+
+pub(crate) const KEY: &str = "the-key-of-the-pages";
 
 #[test]
 #[ignore = "needs the Python clients oxp and mcp; run tests/all"]
@@ -163,10 +166,11 @@ fn the_python_code_of_the_pages_works() {
     let (_running, local) = Running::serving(&mut toolbox());
     let mut with_key = toolbox();
     with_key.env("TOOLS_AUTH", "api-key");
-    with_key.env("TOOLS_API_KEY", "YOUR_KEY");
+    with_key.env("TOOLS_API_KEY", KEY);
     let (_running_with_key, deployed) = Running::serving(&mut with_key);
     let output_of = |script: &str| {
         let script = script.replace(ADDRESS, &local).replace(DEPLOYED, &deployed);
+        let script = script.replace("YOUR_KEY", KEY);
         let mut python = process::Command::new(installed("python"));
         python.args(["-c", &script]).output().unwrap()
     };

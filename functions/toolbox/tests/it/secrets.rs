@@ -23,7 +23,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
     let proxy = emulator.proxy().await;
     proxy.put_secret("prod/TWILIO_API_KEY", TWILIO_KEY).await;
     proxy
-        .put_secret("prod/TOOLS_API_KEY", "key-of-today\n")
+        .put_secret("prod/TOOLS_API_KEY", "the-key-of-today\n")
         .await;
     let jwt = "jwt-secret-of-today-0123456789abcdef";
     proxy.put_secret("prod/TOOLS_JWT_SECRET", jwt).await;
@@ -31,7 +31,7 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
     let stub = Stub::start().await;
     let with_key = |name: &str| (event(name), Some(Duration::from_secs(20)));
     let mut sms = event("secrets/stored/sms.header-form");
-    sms["headers"]["oxp-api-key"] = "key-of-today".into();
+    sms["headers"]["oxp-api-key"] = "the-key-of-today".into();
     let mut signed = event("jwt/valid");
     signed["headers"]["authorization"] = format!("Bearer {}", token(jwt)).into();
     let events = [

@@ -189,21 +189,196 @@ async fn status(url: &str, key: Option<&str>) -> u16 {
 
 #[tokio::test]
 async fn an_api_key_in_the_environment_protects_the_local_server() {
-    let key = ("TOOLS_API_KEY", "key-of-today");
+    let key = ("TOOLS_API_KEY", "the-key-of-today");
     let mut command = toolbox();
     let running = Running::start(command.envs([key, ("TOOLS_AUTH", "api-key"), ("PORT", "0")]));
     let line = running.line_with("Serving tools on", 20);
     let url = line.split_once("on ").unwrap().1.to_owned();
     running.line_with("Callers need credentials", 5);
-    running.line_with("-H \"Authorization: Bearer $TOOLS_API_KEY\"", 5);
+/// Every setting that has only some values, with one that it cannot have: it is rejected also where
+/// nothing uses it.
+#[test]
+fn every_setting_rejects_a_value_that_it_cannot_have() {
+    for (name, value) in [
+        ("ALLOWED_HOSTS", "a b"),
+        ("HOST", "no host"),
+        ("LOG_CALLS", "x"),
+        ("LOG_FORMAT", "x"),
+        ("PORT", "x"),
+        ("RECORD_EVENTS", "/dev/null/x"),
+        ("SHUTDOWN_SECONDS", "x"),
+        ("TOOLS_AGENTCORE_TOKEN_HEADER", "a b"),
+        ("TOOLS_AGENTCORE_USER_HEADER", "a b"),
+        ("TOOLS_ALLOWED_ORIGINS", "x"),
+        ("TOOLS_AUTH", "x"),
+        ("TOOLS_EVENTS", "x"),
+        ("TOOLS_EXPLORER", "x"),
+        ("TOOLS_IDEMPOTENCY", "x"),
+        ("TOOLS_IDEMPOTENCY_REQUIRED", "x"),
+        ("TOOLS_IDEMPOTENCY_SECONDS", "x"),
+        ("TOOLS_IDEMPOTENCY_WAIT_SECONDS", "x"),
+        ("TOOLS_JWT_SUBJECT_IS_USER", "x"),
+        ("TOOLS_LIST", "x"),
+        ("TOOLS_METRICS", "x"),
+        ("TOOLS_METRICS_NAMESPACE", "AWS/x"),
+        ("TOOLS_OAUTH_CHECKS", "x"),
+        ("TOOLS_PUBLIC_URL", "x"),
+        ("TOOLS_QUOTAS", "x"),
+        ("TOOLS_QUOTAS_REQUIRED", "x"),
+        ("TOOLS_SECRETS", "x"),
+        ("TOOLS_SECRETS_CACHE_SECONDS", "x"),
+        ("TOOLS_SECRETS_FROM_CALLS", "x"),
+        ("TOOLS_SIGN_IN_PROVIDER", "x"),
+        ("TOOLS_STREAMING", "x"),
+    ] {
+        let (code, text) = end_of(toolbox().env(name, value));
+        assert_eq!(code, Some(1), "{name}: {text}");
+        // The others quote the path or the address.
+        let is_named = text.contains(name) || ["HOST", "RECORD_EVENTS"].contains(&name);
+        assert!(
+            is_named && !text.contains("is not a setting"),
+            "{name}: {text}"
+        );
+    }
+}
+
+/// An error of one setting does not make others unknown.
+#[test]
+fn an_invalid_setting_leaves_the_others_known() {
+    let sign_in = [
+        ("TOOLS_AUTH", "sign-in"),
+        ("TOOLS_SIGN_IN_PROVIDER", "openid"),
+        ("TOOLS_SIGN_IN_ISSUER", "https://id.example"),
+        ("TOOLS_SIGN_IN_CLIENT_ID", "id"),
+        ("TOOLS_SIGN_IN_CLIENT_SECRET", "secret-of-the-client"),
+        ("TOOLS_SIGN_IN_ALLOW", "anyone"),
+        ("TOOLS_OAUTH_KEY", "0123456789abcdef0123456789abcdef"),
+        ("TOOLS_GOOGLE_CLIENT_ID", "id"),
+        ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-of-another-client"),
+    ];
+    for wrong in [
+        ("TOOLS_AUTH", "sign-in,x"),
+        ("TOOLS_SIGN_IN_ALLOW", "x"),
+        ("TOOLS_SIGN_IN_CLIENTS", "x y"),
+        ("TOOLS_SIGN_IN_PROVIDER", "x"),
+        ("TOOLS_SIGN_IN_ISSUER", "http://id.example"),
+        ("TOOLS_OAUTH_CHECKS", "x"),
+        ("TOOLS_GOOGLE_ISSUER", "x"),
+        ("TOOLS_PUBLIC_URL", "x"),
+        ("TOOLS_SECRETS", "x"),
+        ("TOOLS_IDEMPOTENCY", "x"),
+        ("TOOLS_EVENTS", "x"),
+        ("TOOLS_LIST", "x"),
+    ] {
+        let (code, text) = end_of(toolbox().envs(sign_in).envs([wrong]));
+        assert_eq!(code, Some(1), "{wrong:?}: {text}");
+        assert!(!text.contains("is not a setting"), "{wrong:?}: {text}");
+        assert!(!text.contains("has no effect"), "{wrong:?}: {text}");
+    }
+}
+
+/// RFC 7518, 3.2; a key that can be guessed is none.
+#[test]
+fn a_short_secret_fails_at_start_up() {
+    let file = std::env::temp_dir().join(format!("short-{}", std::process::id()));
+    std::fs::write(&file, "TOOLS_API_KEY=short-0123456\n").unwrap();
+    let file = ("TOOLS_SECRETS_FILE", file.to_str().unwrap().to_owned());
+    let of = |name, length| (name, "0123456789abcdef".repeat(3)[..length].to_owned());
+    let auth = |value: &str| ("TOOLS_AUTH", value.to_owned());
+    let oauth = ("TOOLS_GOOGLE_CLIENT_ID", "id".to_owned());
+    let ids = ("TOOLS_API_KEY_IDS", "ONE,TWO|NEXT".to_owned());
+    for (settings, secret, least) in [
+        (
+            vec![auth("api-key"), of("TOOLS_API_KEY", 15)],
+            "TOOLS_API_KEY",
+            16,
+        ),
+        (
+            vec![auth("api-key"), of("TOOLS_API_KEY", 1)],
+            "TOOLS_API_KEY",
+            16,
+        ),
+        (
+            vec![auth("jwt"), of("TOOLS_JWT_SECRET", 31)],
+            "TOOLS_JWT_SECRET",
+            32,
+        ),
+        (
+            vec![
+                auth("api-key,jwt"),
+                of("TOOLS_API_KEY", 16),
+                of("TOOLS_JWT_SECRET", 16),
+            ],
+            "TOOLS_JWT_SECRET",
+            32,
+        ),
+        (
+            vec![auth("api-key"), ids, of("ONE", 16), of("NEXT", 15)],
+            "NEXT",
+            16,
+        ),
+        (vec![auth("api-key"), file.clone()], "TOOLS_API_KEY", 16),
+        (
+            vec![oauth, of("TOOLS_OAUTH_KEY", 31)],
+            "TOOLS_OAUTH_KEY",
+            32,
+        ),
+    ] {
+        let (code, text) = end_of(toolbox().envs(settings.clone()));
+        assert_eq!(code, Some(1), "{secret}: {text}");
+        let expected =
+            format!("the secret '{secret}' must have at least {least} bytes: `openssl rand");
+        assert!(text.contains(&expected), "{text}");
+        assert!(!text.contains("0123456"), "{text}");
+    }
+    std::fs::remove_file(file.1).unwrap();
+    for (kind, name, length) in [
+        ("api-key", "TOOLS_API_KEY", 16),
+        ("jwt", "TOOLS_JWT_SECRET", 32),
+    ] {
+        Running::serving(toolbox().envs([auth(kind), of(name, length)]));
+    }
+}
+
+#[test]
+fn the_arguments_print_or_fail() {
+    for (argument, printed) in [
+        ("--help", "--server-json NAME URL"),
+        ("-h", "--tools-for API"),
+        ("--version", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
+        ("-V", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
+    ] {
+        let output = toolbox().arg(argument).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{argument}");
+        assert!(text.contains(printed), "{argument}: {text}");
+    }
+    for (arguments, said) in [
+        (&["--tools-fro", "openai"][..], "did you mean --tools-for?"),
+        (&["--server-jsn"], "did you mean --server-json?"),
+        (&["--hepl"], "did you mean --help?"),
+        (&["--verbose"], "did you mean --version?"),
+        (&["--port", "3000"], "no such argument\n"),
+        (&["serve"], "no such argument\n"),
+        (&["0123456789"], "no such argument\n"),
+        (&[""], "no such argument\n"),
+    ] {
+        let (code, text) = end_of(toolbox().args(arguments));
+        assert_eq!(code, Some(1), "{arguments:?}: {text}");
+        assert!(text.contains(said) && text.contains("--help"), "{text}");
+        assert!(!text.contains("0123456789"), "{text}");
+    }
+}
+
+    running.line_with("-H 'Authorization: Bearer YOUR_KEY'", 5);
     assert_eq!(status(&url, None).await, 401);
-    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 401);
-    assert_eq!(status(&url, Some("key-of-today")).await, 200);
+    assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 401);
+    assert_eq!(status(&url, Some("the-key-of-today")).await, 200);
     let health = reqwest::get(format!("{url}/health")).await.unwrap();
     assert_eq!(health.status().as_u16(), 200);
     let body = json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}});
     let call = reqwest::Client::new().post(format!("{url}/tools/call"));
-    let call = call.bearer_auth("key-of-today").body(body.to_string());
+    let call = call.bearer_auth("the-key-of-today").body(body.to_string());
     let answer: Value = call.send().await.unwrap().json().await.unwrap();
     assert_eq!(answer["value"], 3);
     let line = running.line_with("Calculator.Add", 5);
@@ -213,18 +388,18 @@ async fn an_api_key_in_the_environment_protects_the_local_server() {
 #[tokio::test]
 async fn keys_can_be_named_and_come_from_a_file_that_changes() {
     let file = std::env::temp_dir().join(format!("keys-{}", std::process::id()));
-    std::fs::write(&file, "PARTNER=key-of-today\n").unwrap();
+    std::fs::write(&file, "PARTNER=the-key-of-today\n").unwrap();
     let mut command = toolbox();
     command
         .env("TOOLS_SECRETS_FILE", &file)
         .env("TOOLS_AUTH", "api-key")
         .env("TOOLS_API_KEY_IDS", "PARTNER, PARTNER_TOMORROW");
     let (_running, url) = Running::serving(&mut command);
-    assert_eq!(status(&url, Some("key-of-today")).await, 200);
-    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 401);
-    std::fs::write(&file, "PARTNER_TOMORROW=key-of-tomorrow\n").unwrap();
-    assert_eq!(status(&url, Some("key-of-tomorrow")).await, 200);
-    assert_eq!(status(&url, Some("key-of-today")).await, 401);
+    assert_eq!(status(&url, Some("the-key-of-today")).await, 200);
+    assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 401);
+    std::fs::write(&file, "PARTNER_TOMORROW=the-key-of-tomorrow\n").unwrap();
+    assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 200);
+    assert_eq!(status(&url, Some("the-key-of-today")).await, 401);
     std::fs::remove_file(&file).unwrap();
 }
 
@@ -337,7 +512,7 @@ async fn the_log_distinguishes_an_invalid_key_from_a_server_without_keys() {
     for (key, message) in [
         (None, "the server has no API key to compare with"),
         (Some(""), "the server has no API key to compare with"),
-        (Some("key-0123456789"), "the API key is not valid"),
+        (Some("key-0123456789ab"), "the API key is not valid"),
     ] {
         let mut command = toolbox();
         command.env("TOOLS_AUTH", "api-key");

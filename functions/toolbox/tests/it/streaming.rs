@@ -412,7 +412,11 @@ async fn through_a_source_that_streams_every_response_has_a_prelude_and_says_the
 #[tokio::test]
 #[ignore = "needs what sam build makes; run tests/all"]
 async fn wrong_credentials_get_a_401_with_a_prelude() {
-    let credentials = [("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", "right"), BOTH];
+    let credentials = [
+        ("TOOLS_AUTH", "api-key"),
+        ("TOOLS_API_KEY", "right-0123456789"),
+        BOTH,
+    ];
     for mut function in both_ways() {
         let streams = Streams::start(&mut function, &credentials).await;
         let asks = [
@@ -427,7 +431,9 @@ async fn wrong_credentials_get_a_401_with_a_prelude() {
                     assert_eq!(answer.status(), 401, "{answer:?}");
                     assert_eq!(answer.header("content-type"), Some("application/json"));
                 }
-                let ask = ask.clone().header("authorization", "Bearer right");
+                let ask = ask
+                    .clone()
+                    .header("authorization", "Bearer right-0123456789");
                 let answer = streamed(&streams.answer(&ask.at(source)).await);
                 assert_eq!(answer.status(), 200, "{answer:?}");
             }

@@ -117,7 +117,7 @@ fn requested_actions(requests: &[(String, Value)]) -> BTreeSet<(String, Option<S
 /// Returns the requests to AWS of a toolbox with the template's variables: for a call that
 /// succeeds, one that may be retried, and a grant that is created, used and refreshed.
 async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
-    const KEY: [(&str, &str); 1] = [("oxp-api-key", "key-of-today")];
+    const KEY: [(&str, &str); 1] = [("oxp-api-key", "the-key-of-today")];
     let emulator = Emulator::start().await;
     let proxy = emulator.proxy().await;
     for (name, value) in [

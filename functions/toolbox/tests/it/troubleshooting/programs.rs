@@ -135,7 +135,7 @@ pub(super) async fn local_servers() -> Said {
     let secret = "jwt-secret-of-today-0123456789abcdef";
     let mut keyed = toolbox();
     keyed.env("TOOLS_AUTH", "api-key,jwt");
-    keyed.env("TOOLS_API_KEY", "key-of-today");
+    keyed.env("TOOLS_API_KEY", "the-key-of-today");
     let (running, url) = Running::serving(keyed.env("TOOLS_JWT_SECRET", secret));
     let list = || client.get(format!("{url}/tools"));
     let mut said = vec![

@@ -72,12 +72,15 @@ async fn program_of_tests() {
     // The runtime can pass on the token that it has checked.
     let keys = [
         ("TOOLS_AUTH", "api-key"),
-        ("TOOLS_API_KEY", "a-key"),
+        ("TOOLS_API_KEY", "a-key-0123456789"),
         ("ALLOWED_HOSTS", "*"),
     ];
     let container = Container::start(&keys);
     is_healthy().await;
-    assert_eq!(post("/mcp", "s", Some("a-key"), &call()).await.0, 200);
+    assert_eq!(
+        post("/mcp", "s", Some("a-key-0123456789"), &call()).await.0,
+        200
+    );
     assert_eq!(post("/mcp", "s", None, &call()).await.0, 401);
     let ping = message("ping", &Value::Null);
     assert_eq!(post("/mcp", "s", Some("wrong"), &ping).await.0, 401);
