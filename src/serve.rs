@@ -31,7 +31,8 @@ use axum::Router;
 ///
 /// A program that is started with `--tools-for` and the name of an API, as in `GET /tools?for=…`,
 /// prints the list of its tools for this API, and ends (Cargo feature `models`). With `--server-json`,
-/// a name and a URL, it prints its entry for [MCP's registry](crate::mcp), and ends.
+/// a name and a URL, it prints its entry for [MCP's registry](crate::mcp), and ends. So it does with
+/// `--help` and `--version`; all other arguments are the program's own.
 ///
 /// # Errors
 /// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on
@@ -40,7 +41,7 @@ use axum::Router;
 /// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print(&mut server)? {
+    if export::print(&mut server, true)? {
         return Ok(());
     }
     settings::apply(&mut server)?;
@@ -52,7 +53,8 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     }
 }
 
-/// [Serves](serve) tools, on a tokio runtime that it creates: for a `main` that is not async.
+/// [Serves](serve) tools, on a tokio runtime that it creates: for a `main` that is not async. Unknown
+/// arguments of the program are an error.
 ///
 /// On Lambda, events, responses and tools share one thread, because a second one would be woken and
 /// put to sleep for each event. An async tool must not block it: until the tool returns, not even
@@ -75,9 +77,13 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print(&mut server)? {
+    if export::print(&mut server, false)? {
         return Ok(());
     }
+    run_here(server)
+}
+
+fn run_here(mut server: Server) -> Result<(), Error> {
     settings::apply(&mut server)?;
     panics::log();
     if is_on_lambda() && lambda::is_possible() {
@@ -115,3 +121,6 @@ impl Server {
         Ok(assemble(self, REAL, REAL).0)
     }
 }
+
+#[cfg(test)]
+mod tests;

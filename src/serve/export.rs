@@ -7,6 +7,7 @@ use super::settings::{self, InvalidSetting, undecided};
 use crate::{
     Error, Server,
     protocol::{list_for, registry_entry},
+    text::closest,
 };
 
 /// The option that prints the list of tools: `--tools-for API`.
@@ -15,8 +16,17 @@ const TOOLS_FOR: &str = "--tools-for";
 /// The option that prints the registry's entry: `--server-json NAME URL`, then maybe a description.
 const SERVER_JSON: &str = "--server-json";
 
-/// Prints what the program's arguments ask for. Returns false if they ask for nothing.
-pub(super) fn print(server: &mut Server) -> Result<bool, Error> {
+const HELP: &str = "\
+Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variables.
+
+--tools-for API                       prints the list of tools for the API of a chat model
+--server-json NAME URL [DESCRIPTION]  prints the entry in MCP's registry
+--version                             prints the title and the version
+--help                                prints this text";
+
+/// Prints what the program's arguments ask for. Returns false if they ask for nothing. Unknown ones
+/// are errors, unless the program may have arguments of its own.
+pub(super) fn print(server: &mut Server, may_have_own: bool) -> Result<bool, Error> {
     let arguments = env::args_os().skip(1);
     let arguments = arguments.map(|it| it.to_string_lossy().into_owned());
     let arguments: Vec<_> = arguments.collect();
@@ -28,6 +38,15 @@ pub(super) fn print(server: &mut Server) -> Result<bool, Error> {
         }
         Some(SERVER_JSON) => entry(server, &arguments[1..])
             .map_err(|error| InvalidSetting(format!("{SERVER_JSON}: {error}")))?,
+        Some("--help" | "-h") => HELP.to_owned(),
+        Some("--version" | "-V") => format!("{} {}", server.info.title(), server.info.version()),
+        Some(unknown) if !may_have_own => {
+            let options = ["--help", "--version", TOOLS_FOR, SERVER_JSON];
+            let meant = closest(unknown, options.into_iter());
+            let end = meant.map_or_else(String::new, |it| format!("; did you mean {it}?"));
+            let text = format!("the program has no such argument{end}\n\n{HELP}");
+            return Err(InvalidSetting(text).into());
+        }
         _ => return Ok(false),
     };
     // Unlike `println!`, this does not panic if nobody reads it.

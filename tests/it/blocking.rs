@@ -1,20 +1,14 @@
 //! Tools whose functions are not async, and async tools that block their thread.
 
 use std::{
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run, testing::LambdaFunction};
+use lambda_tools::{Context, Failure, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::{
-    Running, assert_program,
-    lambda::{LONG, Platform, calling},
-    program,
-};
 
 use crate::support::{self, failure, value};
 
@@ -39,9 +33,6 @@ fn work(input: Work, cx: Context) -> Result<String, Failure> {
             .build()
             .unwrap()
             .block_on(async { "done".to_owned() })),
-        "forever" => loop {
-            thread::park();
-        },
         _ => {
             thread::sleep(Duration::from_secs(1));
             Ok("late".to_owned())
@@ -150,105 +141,4 @@ async fn it_ends_at_its_time_limit_while_other_calls_run() {
         late >= SHORT && late < Duration::from_millis(900),
         "{late:?}"
     );
-}
-
-/// Not a test: the function that other tests run in a separate process.
-#[test]
-#[ignore = "started by other tests"]
-fn blocked_program_of_tests() {
-    assert_program();
-    run(Server::new(toolkit())).unwrap();
-}
-
-fn command() -> Command {
-    program("blocking::blocked_program_of_tests")
-}
-
-fn call(tool: &str, kind: &str) -> (Value, Option<Duration>) {
-    let body = json!({"tool_id": tool, "input": work_of(kind)});
-    (calling(&body, &[]), LONG)
-}
-
-#[tokio::test]
-async fn on_the_only_thread_of_lambda_the_log_names_the_tool_that_blocks_it() {
-    let calls = [
-        call("Plain.Work", "forever"),
-        call("Async.Block", "x"),
-        call("Plain.Repeat", "x"),
-    ];
-    let mut platform = Platform::start(&mut command(), &calls, &[]).await;
-    let reports = platform.reports(calls.len()).await;
-    let bodies = reports.iter().map(|(_, response, _)| {
-        serde_json::from_str::<Value>(response["body"].as_str().unwrap()).unwrap()
-    });
-    let bodies: Vec<_> = bodies.collect();
-    let message = "The tool did not finish in time";
-    assert_eq!(bodies[0]["error"]["message"], message);
-    assert_eq!(bodies[2]["value"], "x");
-    let printed = platform.end();
-    let lines = printed
-        .iter()
-        .filter_map(|it| serde_json::from_str(it).ok());
-    let errors = lines.filter(|line: &Value| line["level"] == "ERROR");
-    let errors: Vec<_> = errors.collect();
-    assert_eq!(errors.len(), 1, "{printed:#?}");
-    let tool = errors[0]["tool"].as_str().unwrap();
-    assert!(tool.starts_with("Async.Block"), "{tool}");
-    let text = errors[0]["message"].as_str().unwrap();
-    assert!(
-        text.starts_with("the tool blocks its thread past its time limit"),
-        "{text}"
-    );
-}
-
-/// A function that never returns keeps its thread, but not all of those that DNS lookups need, too.
-#[tokio::test(flavor = "multi_thread")]
-async fn at_most_64_of_them_run_at_once_and_the_others_wait_within_their_limit() {
-    let (_running, url) = Running::serving(&mut command());
-    let client = reqwest::Client::new();
-    let call = move |tool: &str, kind: &str| {
-        let body = json!({"tool_id": tool, "input": work_of(kind)}).to_string();
-        let request = client.post(format!("{url}/tools/call")).body(body);
-        async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
-    };
-    let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..64 {
-        calls.spawn(call("Plain.Work", "forever"));
-    }
-    for response in calls.join_all().await {
-        let message = &response["error"]["message"];
-        assert_eq!(message, "The tool did not finish in time");
-    }
-    let error = &call("Plain.Work", "read").await["error"];
-    assert_eq!(error["message"], "There was no time left to run the tool");
-    assert_eq!(
-        error["developer_message"],
-        "All 64 threads for functions that are not async were busy. Nothing was run."
-    );
-    assert_eq!(error["can_retry"], true);
-    let error = &call("Async.Block", "x").await["error"];
-    assert_eq!(
-        error["message"], "The tool did not finish in time",
-        "it runs"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_local_server_warns_of_tools_that_block_their_thread() {
-    let (mut running, url) = Running::serving(command().env("NO_COLOR", "1"));
-    let client = reqwest::Client::new();
-    for tool in ["Plain.Work", "Async.Block"] {
-        let body = json!({"tool_id": tool, "input": work_of("forever")});
-        let sent = client
-            .post(format!("{url}/tools/call"))
-            .body(body.to_string());
-        assert_eq!(sent.send().await.unwrap().status(), 200);
-    }
-    let line = running.line_with("the tool blocked its thread", 5);
-    for text in ["WARN", "tool=Async.Block@1.0.0", "ms=10"] {
-        assert!(line.contains(text), "{line}");
-    }
-    // The function that never returns does not keep the process from ending.
-    running.signal("TERM");
-    assert!(running.has_ended_within(5));
 }
