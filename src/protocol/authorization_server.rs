@@ -19,8 +19,8 @@ use bytes::Bytes;
 use http::{
     Extensions, HeaderMap, HeaderValue, Method, StatusCode,
     header::{
-        ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER,
-        SET_COOKIE,
+        ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, LOCATION, REFERRER_POLICY,
+        RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE,
     },
     request::Parts,
 };
@@ -135,7 +135,7 @@ async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
 async fn keys(State(it): State<Endpoints>) -> Response {
     match it.server.jwks().await {
         Ok(keys) => public(StatusCode::OK, &keys, "public, max-age=300"),
-        Err(error) => endpoint_error("keys", &error.into()),
+        Err(error) => endpoint_error("keys", &error.into(), false),
     }
 }
 
@@ -226,14 +226,14 @@ fn redirect(url: &str, cookies: &[String], info: &ServerInfo) -> Response {
 
 async fn token(State(it): State<Endpoints>, request: Request) -> Response {
     let base = it.base_url(&request);
-    let form = form_in(request.into_body()).await;
+    let (form, authenticates) = form_of(request).await;
     let answer = match (&base, &form) {
         (Some(base), Some(form)) => it.server.token(form, base).await,
         _ => Err(invalid_form()),
     };
     let mut response = match answer {
         Ok(tokens) => public(StatusCode::OK, &tokens, "no-store"),
-        Err(error) => endpoint_error("token", &error),
+        Err(error) => endpoint_error("token", &error, authenticates),
     };
     insert(response.headers_mut(), &[("pragma", "no-cache")]);
     response
@@ -243,20 +243,28 @@ async fn register(State(it): State<Endpoints>, request: Request) -> Response {
     let body = limited(request.into_body()).await.unwrap_or_default();
     match it.server.register(&body).await {
         Ok(registration) => public(StatusCode::CREATED, &registration, "no-store"),
-        Err(error) => endpoint_error("register", &error),
+        Err(error) => endpoint_error("register", &error, false),
     }
 }
 
 async fn revoke(State(it): State<Endpoints>, request: Request) -> Response {
-    let form = form_in(request.into_body()).await;
+    let (form, authenticates) = form_of(request).await;
     let answer = match &form {
         Some(form) => it.server.revoke(form).await,
         None => Err(invalid_form()),
     };
     match answer {
         Ok(()) => public(StatusCode::OK, &json!({}), "no-store"),
-        Err(error) => endpoint_error("revoke", &error),
+        Err(error) => endpoint_error("revoke", &error, authenticates),
     }
+}
+
+/// Returns the form, and true if its client does not identify itself there, but in `Authorization`.
+async fn form_of(request: Request) -> (Option<Parameters>, bool) {
+    let has_header = request.headers().contains_key(AUTHORIZATION);
+    let form = form_in(request.into_body()).await;
+    let has_id = form.as_ref().is_none_or(|it| it.get("client_id").is_some());
+    (form, has_header && !has_id)
 }
 
 fn invalid_form() -> EndpointError {
@@ -275,8 +283,9 @@ async fn form_in(body: Body) -> Option<Parameters> {
     Parameters::parse(&limited(body).await?)
 }
 
-/// Returns the response to a request that an endpoint rejects: RFC 6749, 5.2.
-fn endpoint_error(operation: &str, error: &EndpointError) -> Response {
+/// Returns the response to a request that an endpoint rejects: RFC 6749, 5.2. A client that
+/// authenticates is not a public one, as all are here.
+fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -> Response {
     match error {
         EndpointError::Rejected(code, description) => {
             tracing::warn!(
@@ -285,8 +294,15 @@ fn endpoint_error(operation: &str, error: &EndpointError) -> Response {
                 reason = description,
                 "a request to sign in was rejected"
             );
-            let body = json!({"error": code, "error_description": description});
-            public(StatusCode::BAD_REQUEST, &body, "no-store")
+            let mut body = json!({"error": code, "error_description": description});
+            if !authenticates {
+                return public(StatusCode::BAD_REQUEST, &body, "no-store");
+            }
+            body["error"] = "invalid_client".into();
+            let mut response = public(StatusCode::UNAUTHORIZED, &body, "no-store");
+            let challenge = HeaderValue::from_static("Basic realm=\"token\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            response
         }
         EndpointError::Unavailable(reason) => {
             tracing::error!(

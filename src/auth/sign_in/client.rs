@@ -96,9 +96,10 @@ impl Client {
             return Err(ClientError::NotListed);
         }
         let metadata = documents.get(&url).await.map_err(ClientError::Document)?;
+        let name = metadata.client_name.as_deref().unwrap_or_default();
         Ok(Self {
             id: id.to_owned(),
-            name: clipped(&metadata.client_name, LONGEST_NAME).into_owned(),
+            name: clipped(name, LONGEST_NAME).into_owned(),
             host: Some(host),
             redirect_uris: metadata.redirect_uris.clone(),
         })
@@ -170,8 +171,9 @@ pub(super) fn register(
     if !uris.iter().any(|uri| listed.allows_redirect(uri)) {
         return Err((REDIRECT_URI, "This server accepts listed clients only"));
     }
+    let name = metadata.client_name.unwrap_or_default();
     let registration = Registration {
-        name: clipped(&metadata.client_name, LONGEST_NAME).into_owned(),
+        name: clipped(&name, LONGEST_NAME).into_owned(),
         redirect_uris: metadata.redirect_uris,
         registered_at: since_epoch(now).as_secs(),
     };

@@ -49,8 +49,7 @@ const LONGEST_USE: Duration = Duration::from_hours(7 * 24);
 #[derive(Deserialize)]
 pub(super) struct ClientMetadata {
     pub(super) client_id: Option<String>,
-    #[serde(default)]
-    pub(super) client_name: String,
+    pub(super) client_name: Option<String>,
     pub(super) redirect_uris: Vec<String>,
     pub(super) token_endpoint_auth_method: Option<String>,
 }
@@ -143,7 +142,13 @@ fn checked(body: &[u8], url: &Url) -> Result<ClientMetadata, &'static str> {
     if metadata.client_id.as_deref() != Some(url.as_str()) {
         return Err("the client_id in its document is another one");
     }
-    if metadata.client_name.is_empty() || metadata.redirect_uris.is_empty() {
+    if metadata
+        .client_name
+        .as_deref()
+        .unwrap_or_default()
+        .is_empty()
+        || metadata.redirect_uris.is_empty()
+    {
         return Err("its document has no client_name or no redirect_uris");
     }
     let method = metadata.token_endpoint_auth_method.as_deref();

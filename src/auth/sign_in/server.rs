@@ -63,7 +63,8 @@ impl AuthorizationServer {
     }
 
     /// Returns the metadata of this server as an issuer: RFC 8414, section 2; RFC 9207, section 3;
-    /// OAuth Client ID Metadata Document.
+    /// OAuth Client ID Metadata Document. The last two lists are required by OpenID Connect Discovery
+    /// 1.0, 3, and so is RS256 in the second one, although this server issues no ID tokens.
     pub(crate) fn metadata(&self, issuer: &str) -> Value {
         let mut metadata = json!({
             "issuer": issuer,
@@ -78,6 +79,8 @@ impl AuthorizationServer {
             "token_endpoint_auth_methods_supported": ["none"],
             "revocation_endpoint_auth_methods_supported": ["none"],
             "code_challenge_methods_supported": ["S256"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["EdDSA", "RS256"],
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": true,
         });

@@ -41,6 +41,9 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
         "code_challenge_methods_supported": ["S256"],
+        // OpenID Connect Discovery 1.0, 3: required, with RS256, although there are no ID tokens.
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["EdDSA", "RS256"],
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": true,
         "scopes_supported": ["mail.read", "mail.send"],
@@ -50,6 +53,107 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
         assert_eq!((status, &metadata), (200, &expected), "{path}");
         assert_eq!(get(&format!("{url}/.well-known/{path}/other")).await.0, 404);
     }
+}
+
+/// RFC 7591, 2: every member but redirect_uris may be absent, and `null` is no value.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_null_is_absent_in_a_registration() {
+    let server = Server::start().await;
+    let register = async |member: &str, value: Value| {
+        let mut body = json!({"redirect_uris": ["http://localhost/cb"]});
+        body[member] = value;
+        let request = Client::new().post(format!("{}/register", server.url));
+        let response = request.body(body.to_string()).send().await.unwrap();
+        super::answer_of(response).await
+    };
+    for member in [
+        "application_type",
+        "client_id",
+        "client_name",
+        "client_uri",
+        "contacts",
+        "grant_types",
+        "jwks",
+        "logo_uri",
+        "response_types",
+        "scope",
+        "software_id",
+        "token_endpoint_auth_method",
+        "unknown",
+    ] {
+        let (status, answer) = register(member, Value::Null).await;
+        assert_eq!(status, 201, "{member} {answer}");
+        assert_eq!(answer["client_name"], "", "{member}");
+    }
+    assert_eq!(
+        register("client_name", json!("App")).await.1["client_name"],
+        "App"
+    );
+    for (member, value) in [
+        ("redirect_uris", Value::Null),
+        ("redirect_uris", json!([null])),
+        ("client_name", json!(5)),
+        ("client_name", json!(["App"])),
+    ] {
+        let (status, answer) = register(member, value.clone()).await;
+        assert_eq!(status, 400, "{member} {value} {answer}");
+    }
+}
+
+/// RFC 6749, 5.2: the status is 401 and the challenge that of the client's scheme, if the client has
+/// tried to authenticate. All clients are public here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_only_authenticates_is_told_so() {
+    let server = Server::start().await;
+    let (client, tokens) = server.tokens("alice").await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let send = async |path: &str, form: &[(&str, &str)], credentials: Option<(&str, &str)>| {
+        let request = Client::new()
+            .post(format!("{}/{path}", server.url))
+            .form(form);
+        let request = match credentials {
+            Some((id, secret)) => request.basic_auth(id, Some(secret)),
+            None => request,
+        };
+        let response = request.send().await.unwrap();
+        // Function URLs rename the header.
+        let challenge = response.headers().get("x-amzn-remapped-www-authenticate");
+        let challenge = challenge.map(|it| it.to_str().unwrap().to_owned());
+        let (status, answer) = super::answer_of(response).await;
+        (
+            status,
+            answer["error"].as_str().map(str::to_owned),
+            challenge,
+        )
+    };
+    let unauthorized = (
+        401,
+        Some("invalid_client".to_owned()),
+        Some("Basic realm=\"token\"".to_owned()),
+    );
+    let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
+    for id in [&*client, "unknown", ""] {
+        for secret in ["", "secret"] {
+            for (path, form) in [
+                ("token", &grant[..]),
+                (
+                    "token",
+                    &[("grant_type", "authorization_code"), ("client_id", "")],
+                ),
+                ("token", &[]),
+                ("revoke", &[("token", refresh)]),
+            ] {
+                let answer = send(path, form, Some((id, secret))).await;
+                assert_eq!(answer, unauthorized, "{path} {form:?} {id}");
+            }
+        }
+    }
+    let missing = (400, Some("invalid_request".to_owned()), None);
+    assert_eq!(send("token", &grant, None).await, missing);
+    // Nothing has used the token up. The form identifies the client, whatever else it sends.
+    let with_id = [&grant[..], &[("client_id", &client)]].concat();
+    let answer = send("token", &with_id, Some((&client, ""))).await;
+    assert_eq!(answer, (200, None, None));
 }
 
 /// Whoever checks access tokens elsewhere finds the key that signed them.

@@ -13,7 +13,7 @@ use test_support::{
 
 use crate::{
     clients::stdout_of,
-    support::{installed, repository, toolbox},
+    support::{Running, installed, repository, toolbox},
 };
 
 /// Part of the server's error for an unknown tool.
@@ -200,6 +200,35 @@ fn inspect(inspector: &Inspector) -> Value {
     let (code, _, error) = inspector.run(WRONG_KEY, &list);
     assert_eq!(code, 3, "{error}");
     json!({"tools": tools, "outcomes": outcomes, "unauthorized": error["message"]})
+}
+
+/// OpenID Connect Discovery 1.0, 3: both documents are valid for clients that check every field, also
+/// if they find only the second one.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs npm's MCP clients; run tests/all"]
+async fn the_published_typescript_clients_read_the_metadata_of_sign_in() {
+    let mut command = toolbox();
+    command.envs([
+        ("TOOLS_AUTH", "sign-in"),
+        ("TOOLS_SIGN_IN_PROVIDER", "openid"),
+        ("TOOLS_SIGN_IN_ISSUER", "https://id.example"),
+        ("TOOLS_SIGN_IN_CLIENT_ID", "id"),
+        ("TOOLS_SIGN_IN_ALLOW", "anyone"),
+    ]);
+    let (_running, url) = Running::serving(&mut command);
+    let mut node = limited("node");
+    node.arg(repository("target/conformance/mcp_discovery.mjs"));
+    let output = tokio::task::block_in_place(|| node.arg(&url).output()).unwrap();
+    let found: Value = serde_json::from_str(&stdout_of(&output)).unwrap();
+    for document in ["oauth-authorization-server", "openid-configuration"] {
+        let clients = found[document].as_array().unwrap();
+        assert_eq!(clients.len(), 2, "{found}");
+        for metadata in clients {
+            assert_eq!(metadata["issuer"], url, "{found}");
+            assert_eq!(metadata["token_endpoint"], format!("{url}/token"));
+            assert_eq!(metadata["code_challenge_methods_supported"][0], "S256");
+        }
+    }
 }
 
 /// Tests that take too long for every change: `.ci/long` installs what they need, and runs them.

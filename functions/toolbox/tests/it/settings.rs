@@ -370,7 +370,7 @@ fn the_arguments_print_or_fail() {
     }
 }
 
-    running.line_with("-H 'Authorization: Bearer YOUR_KEY'", 5);
+    running.line_with("-H \"Authorization: Bearer $TOOLS_API_KEY\"", 5);
     assert_eq!(status(&url, None).await, 401);
     assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 401);
     assert_eq!(status(&url, Some("the-key-of-today")).await, 200);
