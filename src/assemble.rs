@@ -168,7 +168,8 @@ fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) ->
 pub(crate) async fn warm_up(app: &AppState) {
     let engine = &app.engine;
     let secrets = async {
-        engine.secrets.warm_up().await;
+        let of_callers: Vec<_> = engine.auth.secrets().collect();
+        engine.secrets.warm_up(&of_callers).await;
         let warning = engine.auth.warning_without_secrets(&engine.secrets);
         if let Some(warning) = warning.await {
             tracing::warn!("{warning}");

@@ -109,13 +109,17 @@ impl SecretCache {
         ids.iter().map(result_of).collect()
     }
 
-    /// Reads all declared secrets before the first call. Errors are only logged: their causes may
-    /// be fixed by the time of a call.
-    pub(crate) async fn warm_up(self: &Arc<Self>) {
-        if self.is_local() || !self.caches_values() {
+    /// Reads all declared secrets before the first call, but not those `of_callers` in a local store:
+    /// one of several is enough. Errors are only logged: their causes may be fixed by the time of a
+    /// call.
+    pub(crate) async fn warm_up(self: &Arc<Self>, of_callers: &[&str]) {
+        if !self.is_local() && !self.caches_values() {
             return;
         }
-        let ids: Vec<_> = self.declared.iter().map(String::as_str).collect();
+        let ids = self.declared.iter().map(String::as_str);
+        let ids: Vec<_> = ids
+            .filter(|id| !self.is_local() || !of_callers.contains(id))
+            .collect();
         for (id, result) in ids.iter().zip(self.read(&ids, None).await) {
             match result {
                 Ok(Some(_)) => {}

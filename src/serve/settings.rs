@@ -30,6 +30,9 @@ use crate::{
 /// misspelt settings.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
     fill(server).map_err(|InvalidSetting(text)| {
+        // The provider that the program has set has a secret, too.
+        #[cfg(feature = "sign-in")]
+        server.join_sign_in();
         let unknown = unknown::sentences(server).into_iter();
         let sentences: Vec<_> = std::iter::once(text).chain(unknown).collect();
         InvalidSetting(sentences.join(". ")).into()
@@ -49,12 +52,12 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
     }
     explorer_setting(server)?;
     fill_stores(server, on_lambda)?;
-    check_info(&server.info)?;
-    if server.public_url.is_none() {
-        server.public_url = get("TOOLS_PUBLIC_URL")?;
     for (id, least) in server.auth.iter().flat_map(Auth::secret_lengths) {
         check_length(server, id, least)?;
     }
+    check_info(&server.info)?;
+    if server.public_url.is_none() {
+        server.public_url = get("TOOLS_PUBLIC_URL")?;
     }
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     check_urls(server)?;
@@ -127,9 +130,6 @@ fn fill_stores(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSettin
     Ok(())
 }
 
-fn check(is_valid: bool, text: impl FnOnce() -> String) -> Result<(), InvalidSetting> {
-    if is_valid {
-        return Ok(());
 /// Rejects a secret that can be guessed. Those in other stores are checked when they are read.
 fn check_length(server: &Server, id: &str, least: usize) -> Result<(), InvalidSetting> {
     let mut secrets = server.secrets.iter();
@@ -140,6 +140,9 @@ fn check_length(server: &Server, id: &str, least: usize) -> Result<(), InvalidSe
     })
 }
 
+fn check(is_valid: bool, text: impl FnOnce() -> String) -> Result<(), InvalidSetting> {
+    if is_valid {
+        return Ok(());
     }
     Err(InvalidSetting(text()))
 }
@@ -288,11 +291,11 @@ fn explorer_setting(server: &mut Server) -> Result<(), InvalidSetting> {
 }
 
 fn metrics_setting() -> Result<Option<Metrics>, InvalidSetting> {
+    let namespace = get("TOOLS_METRICS_NAMESPACE")?.unwrap_or_else(|| "lambda_tools".to_owned());
+    check_namespace(&namespace)?;
     if choice("TOOLS_METRICS", &[("cloudwatch", true), ("none", false)])? != Some(true) {
         return Ok(None);
     }
-    let namespace = get("TOOLS_METRICS_NAMESPACE")?;
-    let namespace = namespace.unwrap_or_else(|| "lambda_tools".to_owned());
     Ok(Some(Metrics::in_namespace(namespace)))
 }
 

@@ -378,12 +378,12 @@ async fn secrets_rotated_together_are_read_together() {
 async fn declared_secrets_are_cached_before_the_first_call() {
     let ids = ["A".to_owned(), "B".to_owned()];
     let fixture = Fixture::with(|id| present(id), &ids, |secrets| secrets);
-    fixture.cache.warm_up().await;
+    fixture.cache.warm_up(&[]).await;
     assert_eq!(fixture.text("A").await, "A");
     assert_eq!(fixture.text("B").await, "B");
     assert_eq!(fixture.requests(), 1);
     let none = Fixture::with(|id| present(id), &ids, |it| it.cache_for(Duration::ZERO));
-    none.cache.warm_up().await;
+    none.cache.warm_up(&[]).await;
     assert_eq!(none.requests(), 0, "no values are cached, so none are read");
 }
 

@@ -1,6 +1,6 @@
 //! The credentials of callers.
 
-use super::{InvalidSetting, get, list};
+use super::{InvalidSetting, choice, get, list, yes_or_no};
 use crate::{ApiKeys, Auth, Gateway};
 
 const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
@@ -19,6 +19,9 @@ pub(in crate::serve) fn undecided(server: &str) -> InvalidSetting {
 
 /// Reads the setting `TOOLS_AUTH`, which is required on Lambda.
 pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
+    // Even where nothing uses them.
+    yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")?;
+    sign_in_provider()?;
     let Some(setting) = get("TOOLS_AUTH")? else {
         if on_lambda {
             return Err(undecided("this function"));
@@ -48,12 +51,17 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetti
         .map(Some)
 }
 
+fn sign_in_provider() -> Result<Option<&'static str>, InvalidSetting> {
+    let providers = ["cognito", "entra", "github", "google", "openid"].map(|it| (it, it));
+    choice("TOOLS_SIGN_IN_PROVIDER", &providers)
+}
+
 #[cfg(feature = "jwt")]
 fn jwt_setting() -> Result<crate::Jwt, InvalidSetting> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
     let jwt = audiences.fold(crate::Jwt::with_secret_ids(ids), crate::Jwt::audience);
-    Ok(match super::yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
+    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
         None | Some(false) => jwt,
         Some(true) => jwt.subject_is_user(),
     })
@@ -102,9 +110,7 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
         let missing = || InvalidSetting(format!("TOOLS_AUTH=sign-in requires {what} in {name}"));
         get(name)?.ok_or_else(missing)
     };
-    let providers = ["cognito", "entra", "github", "google", "openid"].map(|it| (it, it));
-    let provider = super::choice("TOOLS_SIGN_IN_PROVIDER", &providers)?;
-    let provider = provider.ok_or_else(|| {
+    let provider = sign_in_provider()?.ok_or_else(|| {
         let text = "TOOLS_AUTH=sign-in requires an identity provider in TOOLS_SIGN_IN_PROVIDER: \
             cognito, entra, github, google or openid";
         InvalidSetting(text.into())

@@ -60,6 +60,8 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
 
 /// Reads the settings. `None` if there are no providers, and nobody signs in.
 fn oauth_setting(is_needed: bool) -> Result<Option<OAuth>, InvalidSetting> {
+    let choices = [("open", false), ("authenticated", true)];
+    let authenticates = choice("TOOLS_OAUTH_CHECKS", &choices)?;
     let mut providers = Vec::new();
     for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
         let Some(client_id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
@@ -79,8 +81,7 @@ fn oauth_setting(is_needed: bool) -> Result<Option<OAuth>, InvalidSetting> {
     if let Some(table) = get("TOOLS_OAUTH_TABLE")? {
         oauth = oauth.in_store(dynamodb("TOOLS_OAUTH_TABLE")?(table));
     }
-    let choices = [("open", false), ("authenticated", true)];
-    Ok(Some(match choice("TOOLS_OAUTH_CHECKS", &choices)? {
+    Ok(Some(match authenticates {
         Some(true) => oauth.authenticate_checks(),
         None | Some(false) => oauth,
     }))

@@ -6,6 +6,7 @@
 use std::{env, time::Duration};
 
 use super::InvalidSetting;
+use crate::text::alternatives;
 
 /// The providers in variables such as `TOOLS_GOOGLE_CLIENT_ID`.
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
@@ -131,11 +132,9 @@ pub(crate) fn choice<T: Copy>(
         return Ok(Some(*value));
     }
     let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-    let (last, others) = names.split_last().expect("there are choices");
-    let others = others.join(", ");
-    Err(InvalidSetting(format!(
-        "{name} is '{text}', but must be {others} or {last}"
-    )))
+    let names = alternatives(&names);
+    let text = format!("{name} is '{text}', but must be {names}");
+    Err(InvalidSetting(text))
 }
 
 pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {

@@ -3,8 +3,8 @@
 mod startup;
 
 use std::{
-    process::{Command, Output},
-    time::SystemTime,
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -14,6 +14,22 @@ use crate::support::{Running, toolbox};
 
 fn exit_of(command: &mut Command) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = command.env("PORT", "0").output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// Returns the exit code of a program, and what it says. `None` if it serves instead.
+fn end_of(command: &mut Command) -> (Option<i32>, String) {
+    if command.get_envs().all(|(name, _)| name != "PORT") {
+        command.env("PORT", "0");
+    }
+    let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
@@ -179,22 +195,6 @@ fn an_invalid_setting_fails_at_start_up() {
     }
 }
 
-async fn status(url: &str, key: Option<&str>) -> u16 {
-    let mut request = reqwest::Client::new().get(format!("{url}/tools"));
-    if let Some(key) = key {
-        request = request.header("oxp-api-key", key);
-    }
-    request.send().await.unwrap().status().as_u16()
-}
-
-#[tokio::test]
-async fn an_api_key_in_the_environment_protects_the_local_server() {
-    let key = ("TOOLS_API_KEY", "the-key-of-today");
-    let mut command = toolbox();
-    let running = Running::start(command.envs([key, ("TOOLS_AUTH", "api-key"), ("PORT", "0")]));
-    let line = running.line_with("Serving tools on", 20);
-    let url = line.split_once("on ").unwrap().1.to_owned();
-    running.line_with("Callers need credentials", 5);
 /// Every setting that has only some values, with one that it cannot have: it is rejected also where
 /// nothing uses it.
 #[test]
@@ -370,6 +370,22 @@ fn the_arguments_print_or_fail() {
     }
 }
 
+async fn status(url: &str, key: Option<&str>) -> u16 {
+    let mut request = reqwest::Client::new().get(format!("{url}/tools"));
+    if let Some(key) = key {
+        request = request.header("oxp-api-key", key);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn an_api_key_in_the_environment_protects_the_local_server() {
+    let key = ("TOOLS_API_KEY", "the-key-of-today");
+    let mut command = toolbox();
+    let running = Running::start(command.envs([key, ("TOOLS_AUTH", "api-key"), ("PORT", "0")]));
+    let line = running.line_with("Serving tools on", 20);
+    let url = line.split_once("on ").unwrap().1.to_owned();
+    running.line_with("Callers need credentials", 5);
     running.line_with("-H \"Authorization: Bearer $TOOLS_API_KEY\"", 5);
     assert_eq!(status(&url, None).await, 401);
     assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 401);

@@ -43,16 +43,22 @@ const SUGGESTIONS: [&str; 3] = [
 ];
 
 /// Variables that begin like settings but are secrets.
-const SECRETS: [(&str, &str); 8] = [
+const SECRETS: [(&str, &str); 11] = [
+    ("TOOLS_AUTH", "api-key,jwt"),
     ("TOOLS_API_KEY_IDS", "TOOLS_PARTNER|TOOLS_PARTNER_NEXT"),
-    ("TOOLS_API_KEY", "key-0123456789"),
-    ("TOOLS_PARTNER", "key-0123456789"),
-    ("TOOLS_PARTNER_NEXT", "key-9876543210"),
-    ("TOOLS_JWT_SECRET", "secret-0123456789"),
+    ("TOOLS_API_KEY", "key-0123456789ab"),
+    ("TOOLS_PARTNER", "key-0123456789ab"),
+    ("TOOLS_PARTNER_NEXT", "key-9876543210ab"),
+    ("TOOLS_JWT_SECRET", "0123456789abcdef0123456789abcdef"),
     ("TOOLS_OAUTH_KEY", "secret-0123456789"),
     ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-0123456789"),
     ("TOOLS_GITHUB_CLIENT_SECRET", "secret-0123456789"),
+    ("TOOLS_SIGN_IN_ALLOW", ""),
+    TWILIO,
 ];
+
+/// The secret of a tool, whose absence would be a warning.
+const TWILIO: (&str, &str) = ("TWILIO_API_KEY", "value-of-the-tool");
 
 #[tokio::test]
 async fn an_unknown_setting_is_named_but_its_value_is_not() {
@@ -91,7 +97,7 @@ fn a_server_without_a_secret_of_its_callers_warns_after_its_start() {
             "PARTNER, PARTNER_NEXT, GUEST or TOOLS_JWT_SECRET",
         ),
     ] {
-        let lines = local_lines(&[("TOOLS_AUTH", auth), more]);
+        let lines = local_lines(&[("TOOLS_AUTH", auth), more, TWILIO]);
         let text = format!(
             "no {kinds} stored: every call is rejected until the secret {ids} exists; for example \
              {}=… in ",
@@ -103,14 +109,87 @@ fn a_server_without_a_secret_of_its_callers_warns_after_its_start() {
     }
     for secret in ["TOOLS_API_KEY", "TOOLS_JWT_SECRET"] {
         let value = (secret, "0123456789abcdef0123456789abcdef");
-        let lines = local_lines(&[("TOOLS_AUTH", "api-key,jwt"), value]);
+        let lines = local_lines(&[("TOOLS_AUTH", "api-key,jwt"), value, TWILIO]);
         assert_eq!(warnings(&lines), [""; 0]);
     }
 }
 
+/// An open server does not ignore in silence what its owner has set for another one.
+#[tokio::test]
+async fn variables_that_the_credentials_leave_without_effect_are_named() {
+    let kinds = [
+        ("api-key", &["TOOLS_API_KEY", "TOOLS_API_KEY_IDS"][..]),
+        ("jwt", &["TOOLS_JWT_AUDIENCES", "TOOLS_JWT_SECRET"]),
+        ("oidc", &["TOOLS_OIDC_ISSUERS", "TOOLS_OIDC_SCOPES"]),
+        (
+            "sign-in",
+            &["TOOLS_SIGN_IN_ALLOW", "TOOLS_SIGN_IN_CLIENT_SECRET"],
+        ),
+    ];
+    for (kind, names) in kinds {
+        let text_of = |name: &&str| format!("{name} has no effect without TOOLS_AUTH={kind}");
+        let mut variables: Vec<_> = names.iter().map(|name| (*name, "marked-value")).collect();
+        for auth in ["", "none"] {
+            let mut command = toolbox();
+            command.env("PORT", "0").env("TOOLS_AUTH", auth);
+            let running = Running::start(command.envs(variables.iter().copied()));
+            for name in names {
+                let line = running.line_with(&text_of(name), 20);
+                assert!(line.contains("WARN") && !line.contains("marked"), "{line}");
+            }
+        }
+        variables.extend([TWILIO, ("TOOLS_AUTH", "gateway")]);
+        let lines = lambda_lines(&variables).await;
+        let warnings = warnings(&lines);
+        assert_eq!(warnings.len(), names.len(), "{warnings:?}");
+        for (line, name) in warnings.iter().zip(names) {
+            let text = text_of(name);
+            assert!(line.contains(&text) && !line.contains("marked"), "{line}");
+        }
+    }
+}
+
+/// As with a missing key of callers, calls fail without them, and nothing else would say so.
+#[tokio::test]
+async fn each_missing_secret_is_named_after_the_start() {
+    let nowhere = ("TOOLS_SECRETS_FILE", "nowhere.env");
+    let google = ("TOOLS_GOOGLE_CLIENT_ID", "our-client");
+    let client_secret = ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-of-the-client");
+    let key = ("TOOLS_OAUTH_KEY", "0123456789abcdef0123456789abcdef");
+    for (set, missing) in [
+        (&[][..], &["TWILIO_API_KEY"][..]),
+        (&[TWILIO], &[]),
+        (
+            &[TWILIO, google],
+            &["TOOLS_OAUTH_KEY", "TOOLS_GOOGLE_CLIENT_SECRET"],
+        ),
+        (&[TWILIO, google, key], &["TOOLS_GOOGLE_CLIENT_SECRET"]),
+        (&[TWILIO, google, client_secret], &["TOOLS_OAUTH_KEY"]),
+        (&[TWILIO, google, client_secret, key], &[]),
+    ] {
+        let lines = local_lines(&[&[nowhere], set].concat());
+        let warnings = warnings(&lines);
+        assert_eq!(warnings.len(), missing.len(), "{warnings:?}");
+        for (line, name) in warnings.iter().zip(missing) {
+            let text = "a secret is missing from the store";
+            assert!(line.contains(text) && line.contains(name), "{line}");
+        }
+    }
+    let lines = lambda_lines(&[]).await;
+    let warnings = warnings(&lines);
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("TWILIO_API_KEY"),
+        "{lines:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_read_may_contain_the_key() {
-    let unreadable = [("TOOLS_AUTH", "api-key"), ("TOOLS_SECRETS_FILE", "/")];
+    let unreadable = [
+        ("TOOLS_AUTH", "api-key"),
+        ("TOOLS_SECRETS_FILE", "/"),
+        TWILIO,
+    ];
     let lines = lambda_lines(&unreadable).await;
     let says = lines.iter().any(|it| it.contains("is stored"));
     assert!(!says, "{lines:?}");
