@@ -164,12 +164,13 @@ impl KeyCache {
                 state.failed_at = Some(now);
                 let issuer = &*self.issuer;
                 let has_keys = state.usable(now).is_some();
-                tracing::error!(
-                    issuer,
-                    error,
-                    has_keys,
-                    "the keys of an issuer cannot be fetched"
-                );
+                let text = "the keys of an issuer cannot be fetched";
+                // An error sets off alarms, and anyone can make up a key id.
+                if is_unknown_key {
+                    tracing::warn!(issuer, error, has_keys, "{text}");
+                } else {
+                    tracing::error!(issuer, error, has_keys, "{text}");
+                }
                 old
             }
         }
