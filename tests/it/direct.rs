@@ -217,6 +217,40 @@ async fn with_serve_an_event_of_an_agentcore_gateway_is_refused() {
     }
 }
 
+/// Names of targets have no underscores, and those of tools may: the first separator counts.
+#[tokio::test]
+async fn the_tool_of_an_agentcore_gateway_is_named_after_the_first_separator() {
+    let server = || server().events([EventKind::AgentCore]);
+    let call = async |name: &str| {
+        let context = json!({"custom": {"bedrockAgentCoreToolName": name}}).to_string();
+        let function = LambdaFunction::new(server());
+        let answer = function.invoke_with_context(r#"{"outcome": "success"}"#, &context);
+        answer.await.map(|answer| {
+            let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
+            (answer["isError"].as_bool().unwrap(), text)
+        })
+    };
+    for name in ["t___T_Choose", "T_Choose", "___T_Choose", "t-1___T_Choose"] {
+        assert!(!call(name).await.unwrap().0, "{name}");
+    }
+    for (name, tool) in [
+        ("calc___Calculator_Add___X", "Calculator_Add___X"),
+        ("t___T_Choose___T_Choose", "T_Choose___T_Choose"),
+        ("t______T_Choose", "___T_Choose"),
+        ("t____T_Choose", "_T_Choose"),
+        ("t__T_Choose", "t__T_Choose"),
+        ("t___T_Choose___", "T_Choose___"),
+        ("t___ T_Choose", " T_Choose"),
+    ] {
+        let (is_error, text) = call(name).await.unwrap();
+        let said = format!("{tool} is not a tool of this server");
+        assert!(is_error && text.starts_with(&said), "{name}: {text}");
+    }
+    for nothing in ["t___", "___", ""] {
+        assert!(call(nothing).await.is_err(), "{nothing}");
+    }
+}
+
 #[tokio::test]
 async fn a_token_that_nothing_checks_admits_no_call_from_an_agentcore_gateway() {
     let header = AgentCoreUser::Token(HeaderName::from_static("x-token"));

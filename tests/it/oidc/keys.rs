@@ -477,6 +477,89 @@ async fn a_key_without_an_algorithm_has_one_anyway() {
     assert_eq!(status(&function, &token).await, 401);
 }
 
+/// RFC 7517, 4, and RFC 8725, 3.1: a key is used for nothing but what it says.
+#[tokio::test]
+async fn a_key_is_used_only_for_what_it_says() {
+    for (algorithm, changes, status) in [
+        (Algorithm::ES256, json!({}), 200),
+        (Algorithm::ES256, json!({"key_ops": ["verify"]}), 200),
+        (
+            Algorithm::ES256,
+            json!({"key_ops": ["sign", "verify"]}),
+            200,
+        ),
+        (Algorithm::ES256, json!({"alg": null, "use": null}), 200),
+        // Without any other key, nothing can be checked.
+        (Algorithm::ES256, json!({"key_ops": ["sign"]}), 400),
+        (Algorithm::ES256, json!({"key_ops": []}), 400),
+        (Algorithm::ES256, json!({"use": "enc"}), 400),
+        (
+            Algorithm::ES256,
+            json!({"use": "enc", "key_ops": ["verify"]}),
+            400,
+        ),
+        (
+            Algorithm::ES256,
+            json!({"use": "sig", "key_ops": ["encrypt"]}),
+            400,
+        ),
+        (Algorithm::ES256, json!({"alg": "ES384"}), 400),
+        (Algorithm::ES256, json!({"alg": "RS256"}), 400),
+        (Algorithm::ES256, json!({"alg": "ECDH-ES"}), 400),
+        (Algorithm::ES256, json!({"crv": "secp256k1"}), 400),
+        (Algorithm::RS256, json!({"alg": "RS384"}), 400),
+        (Algorithm::RS256, json!({"alg": "HS256"}), 400),
+        // The key is for another algorithm than the token's.
+        (Algorithm::RS256, json!({"alg": "PS256"}), 401),
+        (Algorithm::ES256, json!({"kid": "other"}), 401),
+        (Algorithm::ES256, json!({"kid": null}), 401),
+        // An id is not a part of another one.
+        (Algorithm::ES256, json!({"kid": "ES25"}), 401),
+        (Algorithm::ES256, json!({"kid": "es256"}), 401),
+    ] {
+        let issuer = Issuer::start().await;
+        let mut key = issuer.key(algorithm).public();
+        for (name, value) in changes.as_object().unwrap() {
+            key[name] = value.clone();
+        }
+        issuer.change(|it| it.key_set = Some(json!({"keys": [key]}).to_string().into_bytes()));
+        let token = issuer.sign(algorithm, &claims(&issuer.url));
+        let seen = self::status(&served(Oidc::issuer(&issuer.url)), &token).await;
+        assert_eq!(seen, status, "{changes}");
+    }
+}
+
+/// A token without `kid` is tried with a few keys, and an issuer has at most a hundred.
+#[tokio::test]
+async fn the_number_of_keys_is_limited() {
+    let others: Vec<_> = (0..8)
+        .map(|_| SigningKey::new("x", Algorithm::ES256))
+        .collect();
+    let issuer = Issuer::start().await;
+    let own = issuer.key(Algorithm::ES256);
+    let serve = |keys: Vec<Value>| {
+        issuer.change(|it| it.key_set = Some(json!({"keys": keys}).to_string().into_bytes()));
+        served(Oidc::issuer(&issuer.url))
+    };
+    let without_id = own.sign_as(&json!({"alg": "ES256"}), &claims(&issuer.url));
+    for (before, expected) in [(0, 200), (7, 200), (8, 401)] {
+        let others = others[..before].iter();
+        let keys = others.map(SigningKey::public).chain([own.public()]);
+        let seen = status(&serve(keys.collect()), &without_id).await;
+        assert_eq!(seen, expected, "{before}");
+    }
+    let with_id = own.sign(&claims(&issuer.url));
+    for (before, expected) in [(99, 200), (100, 401)] {
+        let other = others[0].public();
+        let keys = std::iter::repeat_n(other, before).chain([own.public()]);
+        assert_eq!(
+            status(&serve(keys.collect()), &with_id).await,
+            expected,
+            "{before}"
+        );
+    }
+}
+
 /// An issuer may configure its URL with a trailing slash, and an owner may leave it out.
 #[tokio::test]
 async fn a_trailing_slash_of_the_configured_issuer_does_not_matter() {
