@@ -10,8 +10,8 @@ use serde_json::Number;
 pub fn tools() -> Vec<Tool> {
     let versions = [
         Tool::new("Calculator.Add@1.0.0", add),
-        Tool::new("Calculator.Add@2.0.0", add_finite).description(
-            "Adds two numbers together. Since 2.0.0 a sum too large to be represented is reported \
+        Tool::new("Calculator.Add@3.0.0", add_finite).description(
+            "Adds two numbers together. Since 3.0.0 a sum too large to be represented is reported \
              as such, with advice.",
         ),
         Tool::new("Calculator.Add@10.0.0", add_exactly).description(

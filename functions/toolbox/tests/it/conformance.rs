@@ -2,6 +2,7 @@
 //! specifications.
 
 mod mcp;
+mod seeds;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
