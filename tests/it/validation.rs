@@ -38,6 +38,24 @@ const MESSAGES: &str = r#"
 {"type": "boolean"} | "MARK" | Must be a boolean
 {"type": "array"} | "MARK" | Must be an array
 {"type": "object"} | "MARK" | Must be an object
+{"type": "array"} | "[{\"MARK\": \"1\"}]" | Must be an array; a text that contains an array was sent
+{"type": "array"} | " [] " | Must be an array; a text that contains an array was sent
+{"type": "object"} | "{\"MARK\": 1}" | Must be an object; a text that contains an object was sent
+{"type": "boolean"} | "true" | Must be a boolean; a text that contains a boolean was sent
+{"type": "boolean"} | "false" | Must be a boolean; a text that contains a boolean was sent
+{"type": "number"} | "10" | Must be a number; a text that contains a number was sent
+{"type": "integer"} | "-1.5e3" | Must be an integer; a text that contains a number was sent
+{"type": "array"} | "{\"MARK\": 1}" | Must be an array; a text that contains an object was sent
+{"type": ["number", "null"]} | "7" | Must be null or a number; a text that contains a number was sent
+{"type": ["number", "null"]} | "null" | Must be null or a number; a text that contains null was sent
+{"type": "object"} | "\"MARK\"" | Must be an object
+{"type": "object"} | "{MARK" | Must be an object
+{"type": "number"} | "" | Must be a number
+{"type": "number"} | "10 MARK" | Must be a number
+{"type": "number"} | ["10"] | Must be a number
+{"anyOf": [{"type": "array"}, {"type": "null"}]} | "[1]" | Must be an array or null; a text that contains an array was sent
+{"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]} | "[]" | Must be an array or an object; a text that contains an array was sent
+{"anyOf": [{"type": "boolean"}, {"type": "null"}]} | "MARK" | Must be a boolean or null
 {"type": ["string", "null"]} | 1 | Must be null or a string
 {"minimum": 0} | -1 | Must be at least 0
 {"maximum": 10} | 11 | Must be at most 10

@@ -5,7 +5,7 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{PartMessages, path_of, plain, types_of};
+use super::message::{PartMessages, path_of, plain, text_sent, types_of};
 use crate::text::joined;
 
 type Branches = [Vec<ValidationError<'static>>];
@@ -34,12 +34,12 @@ impl PartMessages<'_> {
         if let Some(name) = required_by_all(branches, path) {
             return self.put(joined(path, name), "Is required".into());
         }
-        let (at, message) = match (tag, types(branches, path)) {
+        let (at, message) = match (tag, type_message(branches, path)) {
             (Some(tag), _) if tag.mismatches_all => (
                 tag.path,
                 format!("Must be one of: {}", tag.values.join(", ")),
             ),
-            (_, Some(types)) => (path.to_owned(), format!("Must be {}", types.join(" or "))),
+            (_, Some(message)) => (path.to_owned(), message),
             _ => (
                 path.to_owned(),
                 "Must be one of the forms that the tool's definition describes".into(),
@@ -131,8 +131,9 @@ fn is_wrong_type(error: &ValidationError<'_>, path: &str) -> bool {
     matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
 }
 
-/// Returns the types that the branches require, if every branch fails only because of its type.
-fn types(branches: &Branches, path: &str) -> Option<Vec<&'static str>> {
+/// Returns a message about the types that the branches require, if every branch fails only because
+/// of its type.
+fn type_message(branches: &Branches, path: &str) -> Option<String> {
     let of_branch = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
         [error] if is_wrong_type(error, path) => match error.kind() {
             Kind::Type { kind } => Some(types_of(kind)),
@@ -143,5 +144,6 @@ fn types(branches: &Branches, path: &str) -> Option<Vec<&'static str>> {
     let types: Option<Vec<_>> = branches.iter().map(of_branch).collect();
     let mut types = types?.concat();
     types.dedup();
-    Some(types)
+    let sent = text_sent(branches.first()?.first()?.instance());
+    Some(format!("Must be {}{sent}", types.join(" or ")))
 }

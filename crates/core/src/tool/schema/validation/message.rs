@@ -10,6 +10,7 @@ use jsonschema::{
     error::{TypeKind, ValidationErrorKind as Kind},
     paths::{Location, LocationSegment},
 };
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::{
@@ -118,6 +119,10 @@ impl PartMessages<'_> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.add_closest_branch(&path, context);
             }
+            kind @ Kind::Type { .. } => {
+                let sent = text_sent(error.instance());
+                self.put(path, format!("{}{sent}", kind_message(kind)));
+            }
             kind => self.put(path, kind_message(kind)),
         }
     }
@@ -204,6 +209,22 @@ fn kind_message(kind: &Kind) -> String {
             kind.keyword()
         ),
     }
+}
+
+/// Returns what a text contains that was sent in place of another value: models write lists and
+/// numbers as texts, and would repeat it.
+pub(super) fn text_sent(value: &Value) -> String {
+    let text = value.as_str().map_or("", str::trim_start);
+    let content = match text.bytes().next() {
+        _ if serde_json::from_str::<IgnoredAny>(text).is_err() => return String::new(),
+        Some(b'[') => "an array",
+        Some(b'{') => "an object",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(b'"') => return String::new(),
+        _ => "a number",
+    };
+    format!("; a text that contains {content} was sent")
 }
 
 fn characters(count: u64) -> String {
