@@ -10,6 +10,7 @@ mod body;
 #[cfg(feature = "oauth")]
 mod challenges;
 mod codec;
+mod cors;
 pub(crate) mod direct;
 mod encoded_list;
 #[cfg_attr(not(feature = "explorer"), path = "protocol/explorer/off.rs")]
@@ -37,7 +38,13 @@ pub(crate) mod wording;
 
 use std::sync::Arc;
 
-use axum::{Router, http::Method};
+use axum::{
+    Router,
+    extract::Request,
+    http::{Method, Uri},
+    middleware,
+};
+use lambda_http::tower::ServiceExt;
 
 use admission::AppState;
 use codec::{Codec, Declaration};
@@ -145,13 +152,28 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     };
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
-    if app.has_explorer {
-        let explorer = explorer::router(Arc::clone(&app), served, info, declarations);
-        return router.with_state(app).fallback_service(explorer);
-    }
+    let others = if app.has_explorer {
+        explorer::router(Arc::clone(&app), served, info, declarations)
+    } else {
+        Router::new().fallback(async move || problem::not_found(&declarations))
+    };
+    let router = router.with_state(Arc::clone(&app)).fallback_service(others);
+    let routes = router.clone();
     router
-        .fallback(async move || problem::not_found(&declarations))
-        .with_state(app)
+        .fallback(move |request| routes.oneshot(without_slash(request)))
+        .layer(middleware::from_fn_with_state(app, cors::share))
+}
+
+/// Removes the slash at the end of a path that has no route, so that the path without it may have
+/// one.
+fn without_slash(mut request: Request) -> Request {
+    let uri = request.uri();
+    let query = uri.query().map_or(String::new(), |it| format!("?{it}"));
+    let path = uri.path().strip_suffix('/').filter(|it| !it.is_empty());
+    if let Some(Ok(uri)) = path.map(|it| Uri::try_from(format!("{it}{query}"))) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 #[cfg(test)]
@@ -177,11 +199,8 @@ mod tests {
         let template = std::fs::read_to_string(template).unwrap();
         let allowed = lists_of("AllowHeaders", &template);
         let exposed = lists_of("ExposeHeaders", &template);
-        assert_eq!(
-            (allowed.len(), exposed.len()),
-            (2, 2),
-            "one for the API and one for the function URL"
-        );
+        // Behind a function URL, the function itself names them.
+        assert_eq!((allowed.len(), exposed.len()), (1, 1), "for the API");
         for header in Protocol::request_headers() {
             assert!(allowed.iter().all(|list| list.contains(header)), "{header}");
         }
@@ -190,6 +209,6 @@ mod tests {
         let headers = Protocol::response_headers().filter(|it| !not_listed.contains(it));
         let headers: BTreeSet<_> = headers.collect();
         assert!(headers.contains(REPLAY.as_str()));
-        assert_eq!(exposed, [headers.clone(), headers]);
+        assert_eq!(exposed, [headers]);
     }
 }

@@ -210,9 +210,9 @@ impl Server {
 
     /// Sets the origins, such as `https://app.example`, of the web pages that may send requests; `*`
     /// allows all. Pages of the domain in the event, of the public URL and of the user's own machine
-    /// always may, and so may programs, which send no origin. To read the responses, a page also
-    /// needs CORS. By default the environment decides (see [`serve`](crate::serve)). The local server
-    /// has its own check.
+    /// always may, and so may programs, which send no origin. These pages may also read the responses.
+    /// By default the environment decides (see [`serve`](crate::serve)). The local server has its own
+    /// check.
     #[must_use]
     pub fn allowed_origins<O: Into<String>>(
         mut self,

@@ -19,8 +19,7 @@ use bytes::Bytes;
 use http::{
     Extensions, HeaderMap, HeaderValue, Method, StatusCode,
     header::{
-        ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, LOCATION, REFERRER_POLICY,
-        RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE,
+        ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE,
     },
     request::Parts,
 };
@@ -31,9 +30,11 @@ use super::{
     Protocol,
     admission::AppState,
     codec::Declaration,
+    cors,
     json_response::{insert, json_response, to_json},
+    pages::redirect,
     problem,
-    resource_metadata::{prefixes_of, preflight},
+    resource_metadata::prefixes_of,
 };
 use crate::{
     ServerInfo, StoreError,
@@ -78,15 +79,15 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(
     let router = WELL_KNOWN.into_iter().fold(Router::new(), |router, path| {
         // RFC 8414, 3.1: the path of the issuer follows the well-known one.
         let below = format!("{path}/{{*path}}");
-        let handler = get(metadata).options(preflight);
+        let handler = get(metadata).options(cors::with_anyone);
         router.route(path, handler.clone()).route(&below, handler)
     });
     router
-        .route(JWKS_PATH, get(keys).options(preflight))
+        .route(JWKS_PATH, get(keys).options(cors::with_anyone))
         .route("/authorize", get(authorize).post(consent))
-        .route("/token", post(token).options(preflight))
-        .route("/register", post(register).options(preflight))
-        .route("/revoke", post(revoke).options(preflight))
+        .route("/token", post(token).options(cors::with_anyone))
+        .route("/register", post(register).options(cors::with_anyone))
+        .route("/revoke", post(revoke).options(cors::with_anyone))
         .with_state(endpoints)
 }
 
@@ -113,7 +114,7 @@ fn public(status: StatusCode, body: &Value, caching: &'static str) -> Response {
 }
 
 async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
-    let path = request.uri().path();
+    let path = request.uri().path().trim_end_matches('/');
     let prefix = WELL_KNOWN
         .into_iter()
         .find_map(|known| path.strip_prefix(known));
@@ -194,7 +195,10 @@ pub(super) async fn callback(
 fn browser_response(answer: Result<BrowserAnswer, StoreError>, info: &ServerInfo) -> Response {
     match answer {
         Ok(BrowserAnswer::Consent { page, cookie }) => consent_page(&page, &cookie, info),
-        Ok(BrowserAnswer::Redirect { url, cookies }) => redirect(&url, &cookies, info),
+        Ok(BrowserAnswer::Redirect { url, cookies }) => {
+            let page = SignInPage::Request("the form cannot be read");
+            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(page), info))
+        }
         Ok(BrowserAnswer::Page(page)) => {
             tracing::warn!(?page, "a sign-in has ended on a page of this server");
             ending_page(Some(page), info)
@@ -204,24 +208,6 @@ fn browser_response(answer: Result<BrowserAnswer, StoreError>, info: &ServerInfo
             ending_page(None, info)
         }
     }
-}
-
-fn redirect(url: &str, cookies: &[String], info: &ServerInfo) -> Response {
-    let Ok(url) = HeaderValue::try_from(url) else {
-        return ending_page(Some(SignInPage::Request("the form cannot be read")), info);
-    };
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, url);
-    for cookie in cookies {
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
-            headers.append(SET_COOKIE, cookie);
-        }
-    }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
 }
 
 async fn token(State(it): State<Endpoints>, request: Request) -> Response {

@@ -10,16 +10,12 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    body::{Body, Bytes},
+    body::Bytes,
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
     routing::get,
 };
-use http::{
-    Extensions, HeaderValue, Method, StatusCode,
-    header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
-    request::Parts,
-};
+use http::{Extensions, Method, StatusCode, request::Parts};
 use http_body_util::{BodyExt, Limited};
 use serde_json::json;
 
@@ -27,8 +23,8 @@ use serde_json::json;
 use super::authorization_server;
 use super::{
     admission::AppState,
-    json_response::{json_response, to_json},
-    pages::check_credentials,
+    json_response::{insert, json_response, to_json},
+    pages::{check_credentials, redirect},
     problem,
 };
 use crate::{
@@ -89,8 +85,7 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
         });
     let body = to_json(&json!({"status": status}));
     let mut response = json_response(StatusCode::OK, body.into());
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    insert(response.headers_mut(), &[("cache-control", "no-store")]);
     response
 }
 
@@ -116,7 +111,9 @@ async fn start(State(pages): State<ChallengePages>, id: PathText, request: Reque
 fn browser_response(response: Result<BrowserResponse, StoreError>, info: &ServerInfo) -> Response {
     match response {
         Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
-        Ok(BrowserResponse::Redirect { url, cookie }) => redirect(&url, &cookie, info),
+        Ok(BrowserResponse::Redirect { url, cookie }) => {
+            redirect(&url, &[cookie]).unwrap_or_else(|| result_page(CallbackPage::Failed, info))
+        }
         Ok(BrowserResponse::Page(page)) => {
             if page == CallbackPage::OtherBrowser {
                 tracing::warn!("rejected a form that this server did not show to this browser");
@@ -173,18 +170,4 @@ fn form_in(body: &Bytes) -> Option<String> {
     let mut fields = form_urlencoded::parse(body).filter(|(name, _)| name == consent::FIELD);
     let (_, value) = fields.next()?;
     fields.next().is_none().then(|| value.into_owned())
-}
-
-fn redirect(url: &str, cookie: &str, info: &ServerInfo) -> Response {
-    let (Ok(url), Ok(cookie)) = (HeaderValue::try_from(url), HeaderValue::try_from(cookie)) else {
-        return result_page(CallbackPage::Failed, info);
-    };
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, url);
-    headers.insert(SET_COOKIE, cookie);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
 }

@@ -15,15 +15,15 @@ use axum::{
     routing::get,
 };
 use http::{
-    HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
+    StatusCode,
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
 use super::{
     Protocol,
     admission::AppState,
     codec::Declaration,
-    json_response::{json_response, to_json},
+    json_response::{insert, json_response, to_json},
     pages::check_credentials,
     problem,
 };
@@ -93,8 +93,7 @@ async fn listing(
         );
     }
     let mut response = json_response(StatusCode::OK, body.into());
-    let no_store = HeaderValue::from_static("no-store");
-    response.headers_mut().insert(CACHE_CONTROL, no_store);
+    insert(response.headers_mut(), &[("cache-control", "no-store")]);
     response
 }
 

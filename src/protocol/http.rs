@@ -116,10 +116,11 @@ impl<P: Codec> Exchange<P> {
             purpose.name(),
             purpose.span(),
         );
-        let admitted = match app.check_origin(headers, &arrival) {
-            _ if purpose == Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
-            Ok(()) => app.admit(request, &arrival, P::is_health_check).await,
-            Err(refusal) => Err(refusal),
+        let base = arrival.invocation.base_url.as_deref();
+        let admitted = match purpose {
+            Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
+            _ if !app.allows_origin(headers, base) => Err(Refusal::ForbiddenOrigin),
+            _ => app.admit(request, &arrival, P::is_health_check).await,
         };
         let mut exchange = Self {
             app,

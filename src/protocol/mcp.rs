@@ -69,10 +69,6 @@ impl Codec for McpCodec {
         routes: &[
             // GET and DELETE are for streams and sessions, which this server does not have.
             Route::post("/mcp", CALL).others(Purpose::Unsupported),
-            // Where AgentCore Runtime sends its health checks, as users have reported.
-            Route::post("/mcp/", CALL)
-                .others(Purpose::Unsupported)
-                .alias(),
         ],
         resource_path: "/mcp",
         list_headers: &[],

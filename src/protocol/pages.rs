@@ -10,6 +10,11 @@ use http::{
         X_CONTENT_TYPE_OPTIONS,
     },
 };
+#[cfg(feature = "oauth")]
+use http::{
+    StatusCode,
+    header::{LOCATION, SET_COOKIE},
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -39,6 +44,21 @@ pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str)
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+/// Returns a redirect that sets cookies; `None` if one of its texts cannot be in a header.
+#[cfg(feature = "oauth")]
+pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, HeaderValue::try_from(url).ok()?);
+    for cookie in cookies {
+        headers.append(SET_COOKIE, HeaderValue::try_from(cookie).ok()?);
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    Some(response)
 }
 
 /// Checks the credentials of a request that belongs to no protocol. `operation` is the request's

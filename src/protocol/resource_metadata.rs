@@ -10,18 +10,11 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     response::Response,
     routing::get,
 };
-use http::{
-    HeaderValue, StatusCode,
-    header::{
-        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-        ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL,
-    },
-};
+use http::StatusCode;
 use reqwest::Url;
 use serde_json::json;
 
@@ -29,7 +22,8 @@ use super::{
     Protocol,
     admission::AppState,
     codec::Declaration,
-    json_response::{json_response, to_json},
+    cors,
+    json_response::{insert, json_response, to_json},
     problem,
     sign_in::WELL_KNOWN,
 };
@@ -59,7 +53,7 @@ pub(super) fn routes(
     }
     let (paths, title) = (Arc::new(paths), Arc::<str>::from(info.title()));
     let handler = async move |State(app): State<Arc<AppState>>, request: Request| match paths
-        .get(request.uri().path())
+        .get(request.uri().path().trim_end_matches('/'))
     {
         Some(resource) => metadata(&app, &request, resource, &title, &declarations),
         None => problem::not_found(&declarations),
@@ -67,27 +61,8 @@ pub(super) fn routes(
     // Looked up, not routed: the router would take some prefixes for patterns, and panic.
     let below = format!("{WELL_KNOWN}/{{*path}}");
     router
-        .route(WELL_KNOWN, get(handler.clone()).options(preflight))
-        .route(&below, get(handler).options(preflight))
-}
-
-/// Answers a browser that asks whether a page of another origin may send a request.
-pub(super) async fn preflight() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (
-            ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, mcp-protocol-version",
-        ),
-        (ACCESS_CONTROL_MAX_AGE, "3600"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
+        .route(WELL_KNOWN, get(handler.clone()).options(cors::with_anyone))
+        .route(&below, get(handler).options(cors::with_anyone))
 }
 
 /// Returns the paths that the server's URL may have, without a trailing slash; the first one is empty.
@@ -133,13 +108,12 @@ fn metadata(
     body["bearer_methods_supported"] = json!(["header"]);
     body["resource_name"] = title.into();
     let mut response = json_response(StatusCode::OK, to_json(&body).into());
-    // Clients follow a change of the issuer within minutes.
-    let age = HeaderValue::from_static("public, max-age=300");
-    response.headers_mut().insert(CACHE_CONTROL, age);
-    // Clients in browsers read it before they have any credentials.
-    let anyone = HeaderValue::from_static("*");
-    response
-        .headers_mut()
-        .insert(ACCESS_CONTROL_ALLOW_ORIGIN, anyone);
+    // Clients follow a change of the issuer within minutes, and clients in browsers read it before
+    // they have any credentials.
+    const HEADERS: &[(&str, &str)] = &[
+        ("cache-control", "public, max-age=300"),
+        ("access-control-allow-origin", "*"),
+    ];
+    insert(response.headers_mut(), HEADERS);
     response
 }

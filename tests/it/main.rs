@@ -62,3 +62,4 @@ mod tools;
 #[cfg(feature = "otlp")]
 mod traced;
 mod validation;
+mod web_pages;

@@ -209,6 +209,7 @@ async fn clients_in_browsers_may_use_the_endpoints_but_not_the_pages() {
             .send()
             .await
             .unwrap();
+        let status = response.status();
         let headers = response.headers();
         assert_eq!(headers["access-control-allow-origin"], "*", "{path}");
         let preflight = client
@@ -221,7 +222,22 @@ async fn clients_in_browsers_may_use_the_endpoints_but_not_the_pages() {
         assert_eq!(headers["access-control-allow-origin"], "*", "{path}");
         let allowed = headers["access-control-allow-headers"].to_str().unwrap();
         assert!(allowed.contains("content-type"), "{allowed}");
+        // With a slash at the end, it is the same endpoint.
+        let request = client.request(method.parse().unwrap(), format!("{url}/"));
+        let same = request.send().await.unwrap();
+        assert_eq!(same.status(), status, "{path}/");
     }
+    // A page on the user's machine, such as an inspector of MCP servers, learns where to sign in.
+    let page = "http://localhost:6274";
+    let response = client
+        .post(format!("{}/mcp", server.url))
+        .header("origin", page);
+    let response = response.body("{}").send().await.unwrap();
+    assert_eq!(response.status(), 401);
+    let headers = response.headers();
+    assert_eq!(headers["access-control-allow-origin"], page);
+    let exposed = headers["access-control-expose-headers"].to_str().unwrap();
+    assert!(exposed.contains("www-authenticate"), "{exposed}");
     let id = server.registered(CALLBACK).await;
     let page = reqwest::get(server.authorize_url(&id, &[])).await.unwrap();
     assert!(!page.headers().contains_key("access-control-allow-origin"));

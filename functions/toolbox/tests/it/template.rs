@@ -596,14 +596,15 @@ fn sign_in_has_a_table_a_key_and_its_secret_without_google() {
                 assert_eq!(is_allowed, is_signed_in, "{context}");
 
                 // The API itself responds to preflight requests, and behind a URL, the toolbox.
+                assert_eq!(variables["TOOLS_ALLOWED_ORIGINS"], cors, "{context}");
                 let (entry, settings) = match access {
                     "http-api" => ("ToolboxApi", "CorsConfiguration"),
                     _ => ("ToolboxUrl", "Cors"),
                 };
                 let allowed = match (access, is_signed_in, cors) {
                     ("http-api", true, _) => serde_json::json!(["*"]),
-                    (_, _, "") => Value::Null,
-                    _ => serde_json::json!([origin]),
+                    ("http-api", _, origin) if !origin.is_empty() => serde_json::json!([origin]),
+                    _ => Value::Null,
                 };
                 let origins = &resources[entry]["Properties"][settings]["AllowOrigins"];
                 assert_eq!(*origins, allowed, "{context}");

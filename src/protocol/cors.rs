@@ -1,0 +1,77 @@
+//! Cross-origin resource sharing: what browsers let pages of other origins send and read.
+//!
+//! One layer for all routes: a browser asks before it sends credentials, and needs the headers on
+//! errors, too. Reference: Fetch, CORS protocol.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use super::{Protocol, admission::AppState, json_response::insert};
+use crate::arrival::Invocation;
+
+/// The response headers that pages may read.
+static EXPOSED: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let names: Vec<_> = Protocol::response_headers().collect();
+    HeaderValue::try_from(names.join(", ")).expect("header names are valid in a header")
+});
+
+/// What every preflight request is told, with a time in seconds.
+const ALLOWED: &[(&str, &str)] = &[
+    ("access-control-allow-methods", "GET, POST, DELETE"),
+    ("access-control-max-age", "3600"),
+];
+
+/// Answers the preflight requests of allowed pages, and lets them read all responses.
+pub(super) async fn share(
+    State(app): State<Arc<AppState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let invocation = request.extensions().get::<Arc<Invocation>>();
+    let base = invocation.and_then(|it| it.base_url.as_deref());
+    let origin = headers.get(header::ORIGIN);
+    let Some(origin) = origin.filter(|_| app.allows_origin(headers, base)).cloned() else {
+        return next.run(request).await;
+    };
+    let mut response = match *request.method() {
+        Method::OPTIONS => preflight(origin.clone(), headers),
+        _ => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    let allowed = headers.entry(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+    allowed.or_insert(origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED.clone());
+    // In one value: an event's response has room for no other.
+    let vary = headers.get(header::VARY).and_then(|it| it.to_str().ok());
+    let vary = vary.map(|it| HeaderValue::try_from(format!("{it}, origin")));
+    let vary = vary.unwrap_or(Ok(HeaderValue::from_static("origin")));
+    vary.map(|vary| headers.insert(header::VARY, vary)).ok();
+    response
+}
+
+/// Answers the preflight request of any page, for endpoints that need nothing that a browser adds.
+#[cfg(feature = "oidc")]
+pub(super) async fn with_anyone(headers: HeaderMap) -> Response {
+    preflight(HeaderValue::from_static("*"), &headers)
+}
+
+/// Allows a page to send the headers that it asks for.
+fn preflight(origin: HeaderValue, sent: &HeaderMap) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    insert(headers, ALLOWED);
+    let names = sent.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let names = names.unwrap_or(HeaderValue::from_static("authorization, content-type"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
+    response
+}

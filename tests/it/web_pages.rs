@@ -1,0 +1,200 @@
+//! Web pages of other origins: what browsers let them send and read, on every path.
+
+use axum::{Router, body::Body, routing::get};
+use http::{HeaderMap, Method, Request, Response};
+use lambda_tools::{ApiKeys, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::support::server;
+
+const PAGE: &str = "https://app.example";
+const KEY: &str = "key-of-the-caller-1";
+
+fn tools() -> Server {
+    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+    let input = json!({"type": "object"});
+    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", input, Value::Null, nothing);
+    let secrets = Secrets::fixed([("KEY", KEY)]);
+    server(Toolkit::new([tool]).unwrap())
+        .auth(ApiKeys::with_ids(["KEY"]))
+        .secrets(secrets)
+        .allowed_origins([PAGE])
+}
+
+fn router() -> Router {
+    let own = |router: Router| router.route("/own", get(async || "own"));
+    tools().map_router(own).into_router().unwrap()
+}
+
+async fn send(method: Method, path: &str, headers: &[(&str, &str)]) -> Response<Body> {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::empty()).unwrap();
+    router().oneshot(request).await.unwrap()
+}
+
+fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let values = headers.get_all(name).iter();
+    values
+        .map(|it| it.to_str().unwrap().to_lowercase())
+        .collect()
+}
+
+const PATHS: &[&str] = &[
+    "/mcp",
+    "/mcp/",
+    "/tools",
+    "/tools/",
+    "/tools/call",
+    "/tools/T.T/call",
+    "/call",
+    "/openapi.json",
+    "/health",
+    "/opentool/version",
+    "/opentool/load",
+    "/opentool/call",
+    "/opentool/streamCall",
+    "/nothing",
+    "/",
+];
+
+/// Fetch, CORS protocol. Browsers send no credentials with the question.
+#[tokio::test]
+async fn preflight_requests_of_allowed_pages_are_answered_on_every_path() {
+    let asked = "authorization, mcp-param-x, x-anything";
+    for path in PATHS {
+        for origin in [
+            PAGE,
+            "http://localhost:6274",
+            "http://127.0.0.1",
+            "https://App.example",
+        ] {
+            let headers = [
+                ("origin", origin),
+                ("access-control-request-method", "POST"),
+                ("access-control-request-headers", asked),
+            ];
+            let response = send(Method::OPTIONS, path, &headers).await;
+            assert_eq!(response.status(), 204, "{path} {origin}");
+            let headers = response.headers();
+            let value = |name| values(headers, name);
+            assert_eq!(headers["access-control-allow-origin"], origin);
+            assert_eq!(value("access-control-allow-headers"), [asked]);
+            let methods = value("access-control-allow-methods").concat();
+            assert!(
+                ["get", "post"].iter().all(|it| methods.contains(it)),
+                "{methods}"
+            );
+            assert_eq!(value("vary"), ["origin"]);
+            assert!(!headers.contains_key("access-control-allow-credentials"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn allowed_pages_may_read_every_response() {
+    let key = format!("Bearer {KEY}");
+    for (method, path, credentials, status) in [
+        (Method::GET, "/tools", "", 401),
+        (Method::GET, "/tools", &*key, 200),
+        (Method::POST, "/mcp", "", 401),
+        (Method::POST, "/mcp", &key, 415),
+        (Method::GET, "/mcp", &key, 405),
+        (Method::POST, "/tools/call", "Bearer wrong", 401),
+        (Method::POST, "/tools/call", &key, 400),
+        (Method::GET, "/tools/call", "", 405),
+        (Method::GET, "/health/", "", 200),
+        (Method::GET, "/opentool/load", "", 401),
+        (Method::GET, "/nothing", "", 404),
+    ] {
+        let headers = [("origin", PAGE), ("authorization", credentials)];
+        let sent = &headers[..if credentials.is_empty() { 1 } else { 2 }];
+        let response = send(method, path, sent).await;
+        assert_eq!(response.status(), status, "{path}");
+        let headers = response.headers();
+        assert_eq!(
+            values(headers, "access-control-allow-origin"),
+            [PAGE],
+            "{path}"
+        );
+        let exposed = values(headers, "access-control-expose-headers").concat();
+        for name in [
+            "www-authenticate",
+            "retry-after",
+            "idempotent-replay",
+            "etag",
+            "ratelimit",
+        ] {
+            assert!(exposed.split(", ").any(|it| it == name), "{path} {exposed}");
+        }
+        // One value: the response to an event has room for no other.
+        let vary = match (path, status) {
+            ("/tools", 200) => "oxp-version, origin",
+            _ => "origin",
+        };
+        assert_eq!(values(headers, "vary"), [vary], "{path}");
+        let names = [
+            "access-control-allow-origin",
+            "access-control-expose-headers",
+            "vary",
+        ];
+        let response = send(Method::GET, path, &sent[1..]).await;
+        for name in &names[..2] {
+            assert!(
+                !response.headers().contains_key(*name),
+                "no page: {path} {name}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_pages_may_neither_send_nor_read() {
+    let key = format!("Bearer {KEY}");
+    for origin in [
+        "https://evil.example",
+        "null",
+        "http://app.example",
+        "https://app.example.evil.example",
+    ] {
+        for (method, path, status) in [
+            (Method::OPTIONS, "/mcp", 403),
+            (Method::OPTIONS, "/tools", 405),
+            (Method::POST, "/mcp", 403),
+            (Method::GET, "/tools", 403),
+            (Method::GET, "/health", 200),
+            (Method::OPTIONS, "/nothing", 404),
+        ] {
+            let headers = [
+                ("origin", origin),
+                ("access-control-request-method", "POST"),
+                ("authorization", &key),
+            ];
+            let response = send(method, path, &headers).await;
+            assert_eq!(response.status(), status, "{origin} {path}");
+            let headers = response.headers();
+            let names = headers.keys().map(http::HeaderName::as_str);
+            let names: Vec<_> = names
+                .filter(|it| it.starts_with("access-control"))
+                .collect();
+            assert!(names.is_empty(), "{origin} {path} {names:?}");
+        }
+    }
+}
+
+/// A program's routes keep their own rules.
+#[tokio::test]
+async fn routes_that_the_program_adds_get_no_cors_headers() {
+    let headers = [("origin", PAGE)];
+    let response = send(Method::GET, "/own", &headers).await;
+    assert_eq!(response.status(), 200);
+    assert!(
+        !response
+            .headers()
+            .contains_key("access-control-allow-origin")
+    );
+    assert_eq!(send(Method::OPTIONS, "/own", &headers).await.status(), 405);
+}
