@@ -76,8 +76,7 @@ impl EventSource {
 /// The request in an event.
 pub(crate) struct Event {
     pub(crate) source: EventSource,
-    /// The error is the response to a request whose body cannot be decoded.
-    pub(crate) request: Result<Request<Body>, Box<Response>>,
+    pub(crate) request: Request<Body>,
     /// The caller, if the platform has authenticated one.
     pub(crate) principal: Option<Principal>,
 }
@@ -187,20 +186,15 @@ async fn respond(
         request,
         principal,
     } = event;
-    let response = match request {
-        Ok(request) => {
-            let invocation = Invocation {
-                max_response_size: source.largest_response(),
-                streams,
-                base_url: request.extensions().get().and_then(base_url),
-                verified: principal.as_ref().and_then(|it| it.verified.clone()),
-                caller: principal.map(|it| it.caller),
-                ..invocation_of(&context, is_cold)
-            };
-            routed(router, request, context, invocation).await
-        }
-        Err(response) => *response,
+    let invocation = Invocation {
+        max_response_size: source.largest_response(),
+        streams,
+        base_url: request.extensions().get().and_then(base_url),
+        verified: principal.as_ref().and_then(|it| it.verified.clone()),
+        caller: principal.map(|it| it.caller),
+        ..invocation_of(&context, is_cold)
     };
+    let response = routed(router, request, context, invocation).await;
     let (parts, body) = response.into_parts();
     if streams {
         let response = StreamedResponse {

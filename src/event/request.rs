@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::{body::Body, response::Response};
+use axum::body::Body;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
+use futures_util::stream;
 use http::{HeaderMap, Method, Request, Uri};
 use lambda_http::{aws_lambda_events::query_map::QueryMap, request::RequestContext};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::protocol::problem;
+const NOT_BASE64: &str = "The event marks the body as base64, but it is not valid base64.";
 
 /// The parts that all kinds of events have in common.
 pub(super) struct RawEvent<'a> {
@@ -23,26 +24,24 @@ pub(super) struct RawEvent<'a> {
 }
 
 impl RawEvent<'_> {
-    pub(super) fn into_request(self) -> Result<Request<Body>, Box<Response>> {
+    pub(super) fn into_request(self) -> Request<Body> {
         let uri = uri_of(self.path, self.query);
         let body = match (self.body, self.is_base64) {
-            (None, _) => Bytes::new(),
-            (Some(text), false) => Bytes::from(text),
-            (Some(text), true) => {
-                let undecodable = |_| {
-                    let detail = "The event marks the body as base64, but it is not valid base64.";
-                    Box::new(problem::undecodable_body(detail))
-                };
-                Bytes::from(BASE64_STANDARD.decode(text).map_err(undecodable)?)
-            }
+            (None, _) => Body::empty(),
+            (Some(text), false) => Body::from(text),
+            // The protocol of the path words the error.
+            (Some(text), true) => BASE64_STANDARD.decode(text).map_or_else(
+                |_| Body::from_stream(stream::iter([Err::<Bytes, _>(NOT_BASE64)])),
+                Body::from,
+            ),
         };
-        let mut request = Request::new(Body::from(body));
+        let mut request = Request::new(body);
         *request.method_mut() = self.method;
         *request.uri_mut() = uri;
         *request.headers_mut() = self.headers;
         // Routes added by the program read it through lambda_http's `RequestExt`.
         request.extensions_mut().insert(self.context);
-        Ok(request)
+        request
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     text::{LONGEST_SHOWN, clipped},
 };
 
-pub(crate) use end::{CallSummary, undecodable};
+pub(crate) use end::CallSummary;
 
 /// The target of request lines.
 pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";

@@ -7,12 +7,12 @@ use axum::{
     extract::Request,
 };
 use bytes::Bytes;
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::{
     codec::Codec, listed_tools::ListedTools, names::ModelNames, origin::AllowedOrigins,
-    refusal::Refusal, sign_in::sign_in,
+    problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
 };
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
@@ -130,6 +130,11 @@ impl AppState {
             Err(_) if is_health_check(&body) => Caller::Anyone,
             caller => caller?,
         };
+        let mut encodings = parts.headers.get_all(CONTENT_ENCODING).iter();
+        if !body.is_empty() && encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
+        {
+            return Err(Refusal::Encoded);
+        }
         Ok(AuthenticatedRequest {
             parts,
             body,
@@ -167,7 +172,7 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
         Err(error) => Err(Refusal::Invalid {
             reason: Reason::Malformed,
-            message: "The request is incomplete".to_owned(),
+            message: UNDECODABLE.to_owned(),
             detail: error.to_string(),
         }),
     }

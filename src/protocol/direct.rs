@@ -14,7 +14,7 @@ use super::{
     admission::AppState,
     codec::EncodedRequest,
     http::log_refusal,
-    json::max_values,
+    json::{max_values, repaired},
     refusal::{LONGEST_RETRY, Refusal},
 };
 use crate::{
@@ -167,7 +167,7 @@ fn decoding(
 ) -> impl FnOnce(&str) -> Decoded + use<> {
     let caller = caller.clone();
     move |event| {
-        let decoded = format.decode(&EncodedRequest {
+        let encoded = EncodedRequest {
             headers: &headers,
             uri: None,
             body: event.as_bytes(),
@@ -176,7 +176,13 @@ fn decoding(
             names: &app.names,
             max_values: max_values(app.max_request_size),
             max_response_size: LARGEST_PAYLOAD,
-        });
+        };
+        let mut decoded = format.decode(&encoded);
+        if decoded.is_err()
+            && let Some(body) = &repaired(event.as_bytes())
+        {
+            decoded = format.decode(&EncodedRequest { body, ..encoded });
+        }
         let names = decoded.is_err().then(|| format.names(event.as_bytes()));
         (format, decoded, names)
     }

@@ -15,14 +15,14 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
     body::ResponseBody,
     codec::{Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply},
-    json::max_values,
+    json::{max_values, repaired},
     json_response::insert,
     refusal::{LONGEST_RETRY, Refusal},
     sign_in::www_authenticate,
@@ -228,7 +228,15 @@ impl<P: Codec> Exchange<P> {
                 max_values: max_values(app.max_request_size),
                 max_response_size,
             };
-            protocol.decode(purpose, &encoded)
+            let decoded = protocol.decode(purpose, &encoded);
+            match decoded.operation {
+                Operation::Refuse(_) | Operation::Reject(..) => {}
+                _ => return decoded,
+            }
+            let Some(body) = &repaired(&request.body) else {
+                return decoded;
+            };
+            protocol.decode(purpose, &EncodedRequest { body, ..encoded })
         };
         let engine = &self.app.engine;
         let size = request.body.len();
@@ -321,6 +329,10 @@ pub(super) fn response_to_refused<P: Codec>(
     );
     if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) && is_about_credentials {
         headers.insert(WWW_AUTHENTICATE, www_authenticate(refusal));
+    }
+    if matches!(refusal, Refusal::Encoded) {
+        // RFC 9110, 12.5.3.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     if let Some(seconds) = refusal.retry_after() {
         headers.insert(RETRY_AFTER, seconds.into());

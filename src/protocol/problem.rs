@@ -13,7 +13,9 @@ use super::{
     codec::{Declaration, reply},
     json_response::to_json,
 };
-use crate::{observe::request_log, tool::reason::Reason};
+
+/// The message about a body that cannot be read.
+pub(super) const UNDECODABLE: &str = "The request body cannot be decoded";
 
 /// Returns the routes of the served protocols, as one sentence.
 fn routes_in_words(served: &[&Declaration]) -> String {
@@ -54,11 +56,9 @@ pub(super) fn method_not_allowed() -> Response {
     )
 }
 
-/// Responds to a body that cannot be decoded from its event.
+/// Responds to a body that cannot be recorded.
 pub(crate) fn undecodable_body(detail: &str) -> Response {
-    let message = "The request body cannot be decoded";
-    request_log::undecodable(Reason::Malformed, detail);
-    problem(StatusCode::BAD_REQUEST, message, detail)
+    problem(StatusCode::BAD_REQUEST, UNDECODABLE, detail)
 }
 
 /// Responds in place of a response, from one of the owner's routes, that cannot be sent.

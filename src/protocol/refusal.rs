@@ -25,6 +25,8 @@ pub(crate) enum Refusal {
     ForbiddenOrigin,
     /// The body exceeds the server's limit, in bytes.
     TooLarge { largest: usize },
+    /// The body has a `Content-Encoding`.
+    Encoded,
     /// The request is not a valid one. The detail is for developers.
     Invalid {
         reason: Reason,
@@ -66,7 +68,7 @@ impl Refusal {
             Self::Unauthenticated(..) | Self::UnknownKey(_) => Reason::Unauthenticated,
             Self::Undecided(_) => Reason::Undecided,
             Self::ForbiddenOrigin => Reason::ForbiddenOrigin,
-            Self::TooLarge { .. } => Reason::Malformed,
+            Self::TooLarge { .. } | Self::Encoded => Reason::Malformed,
             Self::Invalid { reason, .. } => *reason,
             Self::Rejected(rejection, _) => rejection.reason(),
         }

@@ -61,6 +61,10 @@ impl Wording {
                 "The request is too large",
                 format!("The body has more than {largest} bytes, the limit of this server."),
             ),
+            Refusal::Encoded => Self::new(
+                "The request cannot be understood",
+                "The server decodes no Content-Encoding: send the body without one.",
+            ),
             Refusal::Invalid {
                 message, detail, ..
             } => Self::new(message, detail),

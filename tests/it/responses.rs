@@ -307,6 +307,18 @@ async fn an_event_that_is_not_an_http_request_is_a_descriptive_error() {
         (
             r#"{"version": "2.0", "rawPath": 7}"#,
             "it is not valid at line 1",
+        (
+            r#"{"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}}"#,
+            "its field 'isBase64Encoded' is not valid",
+        ),
+        (
+            r#"{"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}}"#,
+            "its field 'cookies' is not valid",
+        ),
+        (
+            r#"{"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}}"#,
+            "its field 'httpMethod' is not valid",
+        ),
         ),
         (
             r#"{"httpMethod": "GET", "requestContext": {}}"#,
@@ -322,6 +334,7 @@ async fn an_event_that_is_not_an_http_request_is_a_descriptive_error() {
             error.starts_with("This function answers HTTP requests"),
             "{error}"
         );
+        assert!(!error.contains("MARK"), "{error}");
         assert!(error.contains(reason), "{event}: {error}");
     }
 }

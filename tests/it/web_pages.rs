@@ -198,3 +198,34 @@ async fn routes_that_the_program_adds_get_no_cors_headers() {
     );
     assert_eq!(send(Method::OPTIONS, "/own", &headers).await.status(), 405);
 }
+
+/// RFC 9110, 15.5.16 and 12.5.3.
+#[tokio::test]
+async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
+    for path in [
+        "/mcp",
+        "/tools/call",
+        "/tools/T.T/call",
+        "/opentool/call",
+        "/opentool/streamCall",
+    ] {
+        let post = |encoding: &'static str, body: &'static str| async move {
+            let key = format!("Bearer {KEY}");
+            let request = Request::post(path).header("content-encoding", encoding);
+            let request = request.header("authorization", key);
+            let request = request.header("content-type", "application/json");
+            let request = request.body(Body::from(body)).unwrap();
+            router().oneshot(request).await.unwrap()
+        };
+        for encoding in ["gzip", "br", "identity, zstd", "x"] {
+            let response = post(encoding, "{}").await;
+            assert_eq!(response.status(), 415, "{path} {encoding}");
+            assert_eq!(response.headers()["accept-encoding"], "identity");
+        }
+        for (encoding, body) in [("identity", "{}"), ("gzip", "")] {
+            let response = post(encoding, body).await;
+            assert_ne!(response.status(), 415, "{path} {encoding}");
+            assert!(!response.headers().contains_key("accept-encoding"));
+        }
+    }
+}

@@ -69,7 +69,37 @@ pub fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<Value, 
 /// Reads a whole text; of duplicate fields, the last counts, as almost everywhere (RFC 8259, 4).
 /// Returns the number of values that are left, too.
 pub fn read_counted(json: &[u8], max_values: usize) -> Result<(Value, usize), JsonError> {
-    read_with(json, &JsonScope::Whole, max_values, false)
+    let read = |json: &[u8]| read_with(json, &JsonScope::Whole, max_values, false);
+    read(json).or_else(|error| match (&error, repaired(json)) {
+        (JsonError::Syntax(_), Some(json)) => read(&json),
+        _ => Err(error),
+    })
+}
+
+/// Returns a text as readers may take it that serde refuses: without a byte order mark (RFC 8259,
+/// 8.1), and with U+FFFD for each escape of half a surrogate pair (8.2). `None` if it has neither.
+pub fn repaired(json: &[u8]) -> Option<Vec<u8>> {
+    let mut text = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json).to_vec();
+    let (mut is_changed, mut at) = (text.len() < json.len(), 0);
+    while let Some(next) = text.get(at..)?.iter().position(|it| *it == b'\\') {
+        at += next;
+        at += match (escaped_unit(&text, at), escaped_unit(&text, at + 6)) {
+            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => 12,
+            (Some(0xD800..0xE000), _) => {
+                text[at..at + 6].copy_from_slice(br"\ufffd");
+                is_changed = true;
+                6
+            }
+            _ => 2,
+        };
+    }
+    is_changed.then_some(text)
+}
+
+/// Returns the UTF-16 code unit of the escape at an index, if there is one.
+fn escaped_unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix(br"\u")?;
+    u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// Reads a part of a text that is rejected anyway: of duplicate fields, the last counts.
@@ -367,6 +397,41 @@ mod tests {
         assert_eq!(error_of(r#"{"input": {"x": [{"id": 1, "id": 2}]}}"#), twice);
         let last = read_leniently(br#"{"id": "a", "id": "b"}"#, &CALL).unwrap();
         assert_eq!(last, json!({"id": "b"}));
+    }
+
+    #[test]
+    fn what_other_readers_accept_is_repaired() {
+        for (json, expected) in [
+            (r#"["\ud83d"]"#, r#"["\ufffd"]"#),
+            (r#"["\uDE00"]"#, r#"["\ufffd"]"#),
+            (r#"["\ud83d\ud83d\ude00"]"#, r#"["\ufffd\ud83d\ude00"]"#),
+            (r#"["\ude00\ud83d"]"#, r#"["\ufffd\ufffd"]"#),
+            (r#"{"\ud83dx": "\ud83d\n"}"#, r#"{"\ufffdx": "\ufffd\n"}"#),
+            (r#"["\ud83d\\ude00"]"#, r#"["\ufffd\\ude00"]"#),
+            ("\u{feff}[1]", "[1]"),
+            ("\u{feff}[\"\\ud800\"]", r#"["\ufffd"]"#),
+        ] {
+            assert!(serde_json::from_str::<Value>(json).is_err(), "{json}");
+            let bytes = repaired(json.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+            let (value, _) = read_counted(json.as_bytes(), MAX).ok().unwrap();
+            assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap());
+        }
+        for nothing in [
+            r#"["\ud83d\ude00"]"#,
+            r#"["\\ud83d"]"#,
+            r#"["\u00e9", "\ufeff"]"#,
+            r#"["\ud83"#,
+            r#"["\u+d80"]"#,
+            r#"["a\"#,
+            r#"["\u"#,
+            "[\u{feff}]",
+            "",
+        ] {
+            assert_eq!(repaired(nothing.as_bytes()), None, "{nothing}");
+        }
+        // What stays invalid is an error of the text itself.
+        assert!(read_counted("\u{feff}[".as_bytes(), MAX).is_err());
     }
 
     #[test]

@@ -203,18 +203,6 @@ pub(crate) struct CallSummary<'a> {
     pub(crate) is_task: bool,
 }
 
-/// Logs a request whose body cannot be decoded; nothing else is known about it.
-pub(crate) fn undecodable(reason: Reason, detail: &str) {
-    tracing::warn!(
-        target: REQUEST_TARGET,
-        outcome = "rejection",
-        reason = reason.as_str(),
-        duration_ms = 0.0,
-        developer_message = detail,
-        "call"
-    );
-}
-
 /// Returns the names of the tool's parameters that are invalid. Other names, and those below a
 /// parameter, come from the caller and are only counted.
 fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {

@@ -18,7 +18,7 @@ use crate::{
     call::rejection::{Rejection, UnmetRequirements},
     payload::JsonObject,
     protocol::{
-        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST},
+        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
         refusal::Refusal,
         sign_in,
         wording::Wording,
@@ -130,7 +130,9 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
         Refusal::UnknownKey(_) => new(StatusCode::TOO_MANY_REQUESTS, 429),
         Refusal::TooLarge { .. } => new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST),
         Refusal::ForbiddenOrigin => new(StatusCode::FORBIDDEN, INVALID_REQUEST),
-        Refusal::Invalid { .. } => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
+        Refusal::Encoded => new(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST),
+        // The body could not be read.
+        Refusal::Invalid { .. } => new(StatusCode::BAD_REQUEST, PARSE_ERROR),
         Refusal::Rejected(rejection, _) => match rejection {
             Rejection::InsufficientScope(_) => {
                 new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())

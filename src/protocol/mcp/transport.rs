@@ -71,7 +71,7 @@ fn media_type(text: &str) -> &str {
 }
 
 /// Returns the revision of a request. `_meta` decides; a request without a version there is legacy,
-/// unless its header names a version that is not a legacy one.
+/// unless its header names a modern one. `initialize` negotiates, whatever its header names.
 pub(super) fn revision_of(
     headers: &HeaderMap,
     method: &str,
@@ -80,14 +80,18 @@ pub(super) fn revision_of(
     let header = header_text(headers, &VERSION_HEADER);
     let meta = &params["_meta"];
     let named = &meta[VERSION];
-    let legacy = |text: &str| Revision::parse(text).filter(|it| !it.is_modern());
     if named.is_null() {
-        match header {
+        match header.map(Revision::parse) {
             None => return Ok(Revision::UNNAMED),
-            Some(text) => {
-                if let Some(revision) = legacy(text) {
-                    return Ok(revision);
-                }
+            _ if method == "initialize" => return Ok(Revision::UNNAMED),
+            Some(Some(revision)) if !revision.is_modern() => return Ok(revision),
+            Some(Some(_)) => {}
+            Some(None) => {
+                let served = Revision::ALL.map(Revision::as_str).join(", ");
+                return Err(ErrorResponse::invalid_request(format!(
+                    "The version in the header MCP-Protocol-Version is not supported; the supported \
+                     versions are {served}."
+                )));
             }
         }
     }

@@ -7,7 +7,9 @@ use http::StatusCode;
 
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
-    protocol::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
+    protocol::jsonrpc::{
+        INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR,
+    },
     protocol::refusal::Refusal,
     protocol::wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, clipped_name},
     tool::schema::ParameterErrors,
@@ -28,9 +30,10 @@ pub(super) fn status_of(refusal: &Refusal) -> (StatusCode, i32) {
     match refusal {
         Refusal::Unauthenticated(..) => (StatusCode::UNAUTHORIZED, 401),
         Refusal::ForbiddenOrigin => (StatusCode::FORBIDDEN, INVALID_REQUEST),
-        Refusal::TooLarge { .. }
-        | Refusal::Invalid { .. }
-        | Refusal::Rejected(Rejection::WrongUser(_), _) => {
+        Refusal::Encoded => (StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST),
+        // The body could not be read.
+        Refusal::Invalid { .. } => (StatusCode::BAD_REQUEST, PARSE_ERROR),
+        Refusal::TooLarge { .. } | Refusal::Rejected(Rejection::WrongUser(_), _) => {
             (StatusCode::BAD_REQUEST, INVALID_REQUEST)
         }
         // Can occur on all three routes; two of them are not JSON-RPC.

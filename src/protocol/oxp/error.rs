@@ -1,7 +1,7 @@
 //! Encoding of refusals.
 //!
-//! The status is 401 for invalid credentials, 403 for other web pages, 422 for invalid input and
-//! 400 otherwise. The texts are the specification's, where it has any.
+//! The status is 401 for invalid credentials, 403 for other web pages, 415 for compressed bodies,
+//! 422 for invalid input and 400 otherwise. The texts are the specification's, where it has any.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -20,6 +20,7 @@ pub(super) fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
         Refusal::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
         Refusal::ForbiddenOrigin => StatusCode::FORBIDDEN,
+        Refusal::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Refusal::Rejected(Rejection::InvalidInput(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::BAD_REQUEST,
     }

@@ -21,9 +21,10 @@ impl<'a> ObjectFields<'a> {
         Self { fields, path }
     }
 
+    /// Takes a field. `null` is what some clients send for an absent one.
     fn take(&mut self, name: &str) -> Option<Value> {
         let index = self.fields.iter().position(|(it, _)| it == name)?;
-        Some(self.fields.swap_remove(index).1)
+        Some(self.fields.swap_remove(index).1).filter(|it| !it.is_null())
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, RequestError> {

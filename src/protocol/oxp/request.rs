@@ -311,7 +311,8 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
 /// Looks for a field in a body that has only known ones: there are so few that comparing their names
 /// costs less than hashing one.
 fn has(body: &JsonObject, name: &str) -> bool {
-    body.keys().any(|it| it == name)
+    body.iter()
+        .any(|(it, value)| it == name && !value.is_null())
 }
 
 /// Returns a sentence about the field that a request without an input has in place of it.

@@ -63,7 +63,9 @@ fn marked(path: &Path) -> Value {
                 Value::String(text) => *text = marked_header(name, text),
                 Value::Array(texts) => {
                     for text in texts {
-                        *text = marked_header(name, text.as_str().unwrap()).into();
+                        if let Value::String(text) = text {
+                            *text = marked_header(name, text);
+                        }
                     }
                 }
                 _ => {}
