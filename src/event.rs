@@ -142,6 +142,10 @@ pub(crate) async fn invoke(
             accept(kind)?;
             (kind, parse(event).map(load_balancer::request)?)
         }
+        EventFormat::WarmUp => {
+            accept(EventKind::WarmUp)?;
+            return Ok(EventResponse::Answer(nothing()));
+        }
         // Only the function itself sends it, and never with a client context.
         EventFormat::Task if context.client_context.is_some() => {
             return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
@@ -160,6 +164,10 @@ pub(crate) async fn invoke(
     };
     let streams = app.streaming.contains(&kind);
     Ok(respond(router, request, context, is_cold, streams).await)
+}
+
+fn nothing() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).expect("it is JSON")
 }
 
 fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {

@@ -13,6 +13,9 @@ pub enum EventKind {
     FunctionUrl,
     /// An HTTP request from an Application Load Balancer.
     LoadBalancer,
+    /// An event that only keeps an instance warm: `{}`, `{"warmer": true}`, or one whose `source` is
+    /// `aws.events`, `aws.scheduler` or `serverless-plugin-warmup`. It is answered with `{}`.
+    WarmUp,
     /// A direct call: an event that is a call, `{"tool_id": …, "input": …}`, rather than an HTTP
     /// request. It is answered with the body that an HTTP client would get, also if the call is
     /// rejected or the tool fails.
@@ -36,15 +39,17 @@ impl EventKind {
         Self::HttpApi,
         Self::FunctionUrl,
         Self::LoadBalancer,
+        Self::WarmUp,
         Self::Direct,
     ];
 
     /// All kinds in their order, by their names in `TOOLS_EVENTS`.
-    pub(crate) const NAMES: [(&str, Self); 7] = [
+    pub(crate) const NAMES: [(&str, Self); 8] = [
         ("rest-api", Self::RestApi),
         ("http-api", Self::HttpApi),
         ("function-url", Self::FunctionUrl),
         ("load-balancer", Self::LoadBalancer),
+        ("warm-up", Self::WarmUp),
         ("direct", Self::Direct),
         ("direct-errors", Self::DirectErrors),
         ("agentcore", Self::AgentCore),

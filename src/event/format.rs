@@ -9,8 +9,12 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
+use serde_json::Value;
 
 use crate::{EventKind, protocol::DirectCallFormat};
+
+/// The sources of the events that schedules send by default, and of a Serverless plugin's.
+const WARMERS: [&str; 3] = ["aws.events", "aws.scheduler", "serverless-plugin-warmup"];
 
 /// The supported formats of events.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,8 @@ pub(crate) enum EventFormat {
     Http,
     /// Application Load Balancer.
     Alb,
+    /// An event that only keeps an instance warm.
+    WarmUp,
     /// The function's own event, which starts a task.
     Task,
     /// A call by itself, which has the format of the server's own calls.
@@ -35,6 +41,9 @@ pub(crate) fn format_of(json: &str) -> Result<EventFormat, EventError> {
     let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);
     match (visitor.format, result) {
         (Some(format), _) => Ok(format),
+        (None, Ok(())) if visitor.is_warm_up || visitor.fields.is_empty() => {
+            Ok(EventFormat::WarmUp)
+        }
         (None, Ok(())) => Err(EventError::NotHttp(visitor.fields)),
         (None, Err(error)) => Err(EventError::invalid(&error)),
     }
@@ -45,6 +54,9 @@ pub(crate) fn format_of(json: &str) -> Result<EventFormat, EventError> {
 struct EventFormatVisitor {
     format: Option<EventFormat>,
     fields: Vec<String>,
+    /// True if the event is for nothing else, unless another field determines its format: schedules
+    /// can send calls.
+    is_warm_up: bool,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +92,11 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
                     }
                     _ => None,
                 },
+                "source" | "warmer" => {
+                    let value = map.next_value::<Value>()?;
+                    self.is_warm_up |= value == true || WARMERS.iter().any(|it| value == *it);
+                    None
+                }
                 "resource" => map
                     .next_value::<Option<IgnoredAny>>()?
                     .map(|_| EventFormat::Rest),
@@ -146,9 +163,6 @@ impl fmt::Display for EventError {
                 "The client context of this event has fields of an AgentCore Gateway, but no \
                  'bedrockAgentCoreToolName'",
             ),
-            Self::NotHttp(fields) if fields.is_empty() => {
-                write!(f, "{EXPECTED}; the event is an empty object")
-            }
             Self::NotHttp(fields) => {
                 write!(
                     f,

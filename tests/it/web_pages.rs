@@ -2,11 +2,11 @@
 
 use axum::{Router, body::Body, routing::get};
 use http::{HeaderMap, Method, Request, Response};
-use lambda_tools::{ApiKeys, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use lambda_tools::{ApiKeys, EventKind, Failure, Server, Tool, Toolkit, secrets::Secrets};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::support::server;
+use crate::support::{event, function, server};
 
 const PAGE: &str = "https://app.example";
 const KEY: &str = "key-of-the-caller-1";
@@ -228,4 +228,59 @@ async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
             assert!(!response.headers().contains_key("accept-encoding"));
         }
     }
+}
+
+/// An event that only keeps an instance warm is no error, unless the function accepts none.
+#[tokio::test]
+async fn warm_ups_run_nothing_and_can_be_refused() {
+    let warm = [
+        json!({}),
+        json!({"warmer": true}),
+        json!({"source": "serverless-plugin-warmup", "region": "x"}),
+        json!({"id": "1", "detail-type": "Scheduled Event", "source": "aws.events", "detail": {}}),
+    ];
+    let accepting = function(tools());
+    let refusing = function(tools().events([EventKind::Direct, EventKind::FunctionUrl]));
+    for event in warm {
+        assert_eq!(
+            accepting.invoke(&event.to_string()).await.unwrap(),
+            json!({})
+        );
+        let error = refusing
+            .invoke(&event.to_string())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("'warm-up'"), "{error}");
+    }
+    for other in [
+        json!({"warmer": false}),
+        json!({"warmer": "true"}),
+        json!({"source": "aws.s3", "detail": {}}),
+        json!({"source": ["aws.events"]}),
+        json!({"detail": {"source": "aws.events"}}),
+        json!([]),
+    ] {
+        let error = accepting
+            .invoke(&other.to_string())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("This function answers HTTP requests"),
+            "{other} {error}"
+        );
+    }
+    // Fields of another kind decide, wherever they are.
+    for call in [
+        json!({"source": "aws.events", "tool_id": "T.T", "input": {}}),
+        json!({"tool_id": "T.T", "input": {}, "warmer": true}),
+    ] {
+        let answer = accepting.invoke(&call.to_string()).await.unwrap();
+        assert_eq!(answer["success"], true, "{answer}");
+    }
+    let mut request: Value = serde_json::from_str(&event("GET", "/health", "")).unwrap();
+    request["source"] = "aws.events".into();
+    let answer = accepting.invoke(&request.to_string()).await.unwrap();
+    assert_eq!(answer["statusCode"], 200, "{answer}");
 }

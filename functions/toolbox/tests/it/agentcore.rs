@@ -169,9 +169,10 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
     ]
 }
 
+        (&["warm-up"], json!({}), none.clone()),
 #[tokio::test]
 async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
-    let default = "rest-api,http-api,function-url,load-balancer,direct";
+    let default = "rest-api,http-api,function-url,load-balancer,warm-up,direct";
     let names = default.split(',').chain(["direct-errors", "agentcore", ""]);
     for setting in names {
         let mut environment = vec![("TOOLS_BASE_PATH", "/agents")];
