@@ -28,7 +28,7 @@ use axum::{
     body::{Body, Bytes},
     response::Response,
 };
-use http::{Request, response::Parts};
+use http::{Request, header::CONTENT_TYPE, response::Parts};
 use http_body_util::BodyExt;
 use lambda_http::{
     aws_lambda_events::{
@@ -42,7 +42,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    EventKind,
+    Caller, EventKind,
     arrival::{Invocation, InvocationError},
     payload::LARGEST_PAYLOAD,
     protocol::{admission::AppState, problem},
@@ -154,6 +154,11 @@ pub(crate) async fn invoke(
             let answer = task::answer(app, event, invocation_of(&context, is_cold)).await?;
             return Ok(EventResponse::Answer(answer));
         }
+        EventFormat::Message => {
+            accept(EventKind::Direct)?;
+            let answer = message(router, event, context, is_cold).await;
+            return Ok(EventResponse::Answer(answer));
+        }
         EventFormat::Direct => {
             if !app.events.contains(&EventKind::DirectErrors) {
                 accept(EventKind::Direct)?;
@@ -168,6 +173,26 @@ pub(crate) async fn invoke(
 
 fn nothing() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).expect("it is JSON")
+}
+
+/// Answers a message as `POST /mcp` does, for a caller that IAM has admitted. AWS's client takes an
+/// empty object for no answer.
+async fn message(
+    router: Router,
+    event: &str,
+    context: lambda_runtime::Context,
+    is_cold: bool,
+) -> Box<RawValue> {
+    let request = Request::post("/mcp").header(CONTENT_TYPE, "application/json");
+    let request = request.body(Body::from(event.to_owned()));
+    let request = request.expect("our own request is valid");
+    let invocation = Invocation {
+        caller: Some(Caller::Invoker),
+        ..invocation_of(&context, is_cold)
+    };
+    let response = routed(router, request, context, invocation).await;
+    let body = collected(response.into_body()).await.unwrap_or_default();
+    serde_json::from_slice(&body).unwrap_or_else(|_| nothing())
 }
 
 fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {

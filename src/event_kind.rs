@@ -18,7 +18,7 @@ pub enum EventKind {
     WarmUp,
     /// A direct call: an event that is a call, `{"tool_id": …, "input": …}`, rather than an HTTP
     /// request. It is answered with the body that an HTTP client would get, also if the call is
-    /// rejected or the tool fails.
+    /// rejected or the tool fails. So is a JSON-RPC message of MCP; a notification gets `{}`.
     ///
     /// `aws lambda invoke`, Step Functions, EventBridge Scheduler and other functions send them. IAM
     /// decides who may (`lambda:InvokeFunction`), so they need no credentials.

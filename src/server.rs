@@ -316,7 +316,7 @@ impl Server {
     }
 
     /// Changes the router, for example to add layers (CORS, compression, limits) or your own
-    /// routes. [Direct calls](EventKind::Direct) do not pass through it.
+    /// routes. Of [direct calls](EventKind::Direct), only messages of MCP pass through it.
     #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));

@@ -33,6 +33,8 @@ pub(crate) enum EventFormat {
     Task,
     /// A call by itself, which has the format of the server's own calls.
     Direct,
+    /// A message of MCP.
+    Message,
 }
 
 /// Returns the format of an event.
@@ -86,6 +88,7 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
                 // Several services' events have a field `request`, but none has these.
                 super::TASK_EVENT if cfg!(feature = "tasks") => Some(EventFormat::Task),
                 "tool_id" => Some(EventFormat::Direct),
+                "jsonrpc" => Some(EventFormat::Message),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
                     Some(schema) if DirectCallFormat::has_schema(schema) => {
                         Some(EventFormat::Direct)

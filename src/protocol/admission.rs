@@ -147,6 +147,10 @@ impl AppState {
         headers: &HeaderMap,
         arrival: &Arrival,
     ) -> Result<Caller, Refusal> {
+        // IAM has decided who may invoke the function itself.
+        if let Some(invoker @ Caller::Invoker) = &arrival.invocation.caller {
+            return Ok(invoker.clone());
+        }
         let now = self.wall_clock.now();
         let engine = &self.engine;
         let base = arrival.invocation.base_url.as_deref();

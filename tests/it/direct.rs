@@ -50,6 +50,47 @@ fn call(outcome: &str) -> String {
     json!({"tool_id": "T.Choose", "input": {"outcome": outcome}}).to_string()
 }
 
+/// RFC 8259, 8.2.
+#[tokio::test]
+async fn half_a_surrogate_pair_in_an_event_is_a_text() {
+    let function = LambdaFunction::new(server());
+    let event = r#"{"tool_id": "T.Choose", "input": {"outcome": "\ud83d"}}"#;
+    let answer = function.invoke(event).await.unwrap();
+    assert_eq!(answer["error"]["message"], "It is broken", "{answer}");
+    // So it is in the body of a request, although no known source sends it there.
+    let request = crate::support::event("POST", "/tools/call", "@");
+    let body = r#"{\"tool_id\": \"T.Choose\", \"x\": \"\udc00\"}"#;
+    let answer = function.invoke(&request.replace('@', body)).await.unwrap();
+    assert_eq!(answer["statusCode"], 401, "{answer}");
+}
+
+/// Nothing but the event makes a caller an invoker: a request needs its credentials.
+#[tokio::test]
+async fn messages_of_mcp_need_no_credentials_and_requests_do() {
+    let function = LambdaFunction::new(server());
+    let params = json!({"name": "T_Choose", "arguments": {"outcome": "success"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let answer = function.invoke(&message.to_string()).await.unwrap();
+    assert_eq!(
+        answer["result"]["structuredContent"]["result"], "invoker",
+        "{answer}"
+    );
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let answer = function.invoke(&notification.to_string()).await.unwrap();
+    assert_eq!(answer, json!({}));
+    let request = crate::support::event("POST", "/mcp", &message.to_string());
+    let answer = function.invoke(&request).await.unwrap();
+    assert_eq!(answer["statusCode"], 401, "{answer}");
+    for kinds in [
+        &[EventKind::FunctionUrl][..],
+        &[EventKind::DirectErrors, EventKind::WarmUp],
+    ] {
+        let function = LambdaFunction::new(server().events(kinds.iter().copied()));
+        let error = function.invoke(&message.to_string()).await.unwrap_err();
+        assert!(error.to_string().contains("'direct'"), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_call_needs_no_credentials_and_is_answered_with_the_body() {
     let function = LambdaFunction::new(server());

@@ -29,7 +29,12 @@ fn context(tool: &str) -> Value {
 }
 
 /// Runs a Python program with this input; returns what it prints.
-fn run(python: &Path, program: &str, environment: &[(&str, &str)], input: &str) -> String {
+pub(crate) fn run(
+    python: &Path,
+    program: &str,
+    environment: &[(&str, &str)],
+    input: &str,
+) -> String {
     let mut command = isolated(Command::new(python));
     command.arg(repository(&format!("tests/agentcore/{program}.py")));
     command.envs(environment.iter().copied());
@@ -164,12 +169,12 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
         ),
         (&["http-api"], custom_domain, none.clone()),
         (&["load-balancer"], event("sources/alb"), none.clone()),
+        (&["warm-up"], json!({}), none.clone()),
         (&["direct", "direct-errors"], call, none),
         (&["agentcore"], json!({"a": 10, "b": 5}), gateway),
     ]
 }
 
-        (&["warm-up"], json!({}), none.clone()),
 #[tokio::test]
 async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
     let default = "rest-api,http-api,function-url,load-balancer,warm-up,direct";

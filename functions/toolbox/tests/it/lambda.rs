@@ -1,11 +1,23 @@
 //! The compiled program as a Lambda function, under a runtime API on a loopback address.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
+use axum::{Router, extract::State, routing::post};
 use serde_json::{Value, json};
-use test_support::lambda::{Platform, Report, event, invoke_on};
+use test_support::{
+    Served,
+    aws::CREDENTIALS,
+    lambda::{Platform, Report, event, invoke_on},
+};
 
-use crate::{stub::Stub, support::toolbox};
+use crate::{
+    agentcore::run,
+    stub::Stub,
+    support::{repository, toolbox},
+};
 
 /// Runs the toolbox on these events, each with its time limit; returns a report for each.
 pub(crate) async fn invoke(
@@ -41,6 +53,60 @@ async fn the_binary_is_a_lambda_function() {
     );
     assert_eq!(reports[2].1["statusCode"], 400);
     assert_eq!(reports[4].1["statusDescription"], "200 OK");
+}
+
+/// AWS's client for Lambda functions sends the messages of MCP as events.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs run-mcp-servers-with-aws-lambda; run tests/all"]
+async fn a_client_of_aws_speaks_mcp_by_invoking_the_function() {
+    let environment = [
+        ("TOOLS_AUTH", "api-key"),
+        ("TOOLS_API_KEY", "a-key-of-32-characters-for-tests"),
+    ];
+    let platform = Platform::start(&mut toolbox(), &[], &environment).await;
+    let platform = Arc::new(tokio::sync::Mutex::new(platform));
+    // Lambda's Invoke API.
+    let invoke = async |State(platform): State<Arc<tokio::sync::Mutex<Platform>>>,
+                        event: String| {
+        let event = serde_json::from_str(&event).unwrap();
+        let mut platform = platform.lock().await;
+        platform.send_events(&[(event, Some(Duration::from_secs(20)))]);
+        let (failed, answer, _) = platform.reports(1).await.remove(0);
+        let failed = failed.then_some([("x-amz-function-error", "Unhandled")]);
+        (failed, answer.to_string())
+    };
+    let path = "/2015-03-31/functions/toolbox/invocations";
+    let api = Router::new()
+        .route(path, post(invoke))
+        .with_state(Arc::clone(&platform));
+    let served = Served::start(api).await;
+    let url = served.url.clone();
+    let calls = [
+        json!({"name": "Calculator_Add", "arguments": {"a": 10, "b": 5}}),
+        json!({"name": "Doorbell_Ring", "arguments": {"doorbell_id": "doorbell1"}}),
+        json!({"name": "Calculator_Ad", "arguments": {}}),
+    ];
+    let input: String = calls.iter().map(|it| format!("{it}\n")).collect();
+    let printed = tokio::task::spawn_blocking(move || {
+        let python = repository("target/venv-mcp1/bin/python");
+        let environment = [("AWS_ENDPOINT_URL_LAMBDA", &*url)];
+        let environment = [&environment[..], &CREDENTIALS].concat();
+        run(&python, "lambda_client", &environment, &input)
+    });
+    let printed = printed.await.unwrap();
+    let results: Vec<Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [initialized, list, added, failed, unknown] = &results[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(initialized["protocolVersion"], "2025-11-25");
+    assert_eq!(list["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(added["structuredContent"], json!({"result": 15}));
+    assert_eq!(failed["isError"], true);
+    let error = unknown["error"].as_str().unwrap();
+    assert!(error.contains("did you mean Calculator_Add?"), "{error}");
 }
 
 #[tokio::test]
