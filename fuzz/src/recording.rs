@@ -94,7 +94,13 @@ impl RecordedCall<'_> {
         let response = json!({"status": 400, "headers": {"content-type": text}, "body": {
             "message": text, text: [text, {"a": text}]}});
         let response = serde_json::from_value(response).expect("a response");
-        let recording = recording_of(&parts, body.to_string().as_bytes(), stored, response);
+        let recording = recording_of(
+            &parts,
+            body.to_string().as_bytes(),
+            stored,
+            response,
+            &mut Value::Null,
+        );
         Some(recording.expect("a body that is JSON is recorded"))
     }
 

@@ -29,6 +29,7 @@ use http::{
     request::Parts,
 };
 use http_body_util::{BodyExt, Collected, Limited};
+use lambda_tools_core::testing::api_responses;
 use serde_json::{Map, Value, json};
 
 use redact::{redaction_of, replace, replace_all, stored_placeholder, without_secrets};
@@ -88,6 +89,7 @@ pub(crate) fn into_folder(
         )
     };
     fs::create_dir_all(&folder).map_err(describe)?;
+    *api_responses() = Some(Map::new());
     let recorder = Arc::new(Recorder {
         last_number: AtomicUsize::new(last_number_in(&folder)?),
         secrets,
@@ -130,8 +132,9 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     let response_body = response_body.unwrap_or_default();
     let stored = recorder.secrets.declared_values().await;
     let expected = ExpectedResponse::of(response.status, &response.headers, &response_body);
-    if let Some((event, expected)) = recording_of(&parts, &body, stored, expected) {
-        match recorder.write(&event, &expected) {
+    let mut answers = json!(api_responses().replace(Map::new()));
+    if let Some((event, expected)) = recording_of(&parts, &body, stored, expected, &mut answers) {
+        match recorder.write(&event, &expected, &answers) {
             Ok(file) => tracing::info!(file = %file.display(), "recorded"),
             Err(error) => tracing::error!(%error, "not recorded"),
         }
@@ -142,13 +145,15 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 }
 
 /// Returns the event of a request, and its expected response, without secrets; `None` if the body is
-/// not JSON. `stored` are the values in the store, with their ids.
+/// not JSON. `stored` are the values in the store, with their ids. Removes the secrets from the
+/// `answers` of APIs, too.
 #[must_use]
 pub fn recording_of(
     request: &Parts,
     body: &[u8],
     stored: Vec<(String, Secret)>,
     mut expected: ExpectedResponse,
+    answers: &mut Value,
 ) -> Option<(Value, ExpectedResponse)> {
     let (body, mut secrets) = without_secrets(body)?;
     let stored = stored.into_iter();
@@ -156,6 +161,7 @@ pub fn recording_of(
     secrets.extend(credentials_of(&request.headers));
     let redaction = redaction_of(&secrets);
     replace_all(&mut expected.body, &redaction);
+    replace_all(answers, &redaction);
     for value in expected.headers.values_mut() {
         replace(value, &redaction);
     }
@@ -164,7 +170,12 @@ pub fn recording_of(
 }
 
 impl Recorder {
-    fn write(&self, event: &Value, expected: &ExpectedResponse) -> io::Result<PathBuf> {
+    fn write(
+        &self,
+        event: &Value,
+        expected: &ExpectedResponse,
+        answers: &Value,
+    ) -> io::Result<PathBuf> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let in_file_name = |text: &str| -> String {
             let chars = text.chars().take(60);
@@ -179,10 +190,10 @@ impl Recorder {
         let name = format!("{number:04}-{method}{path}{}", called.unwrap_or_default());
         let file = self.folder.join(format!("{name}.json"));
         write_new(&file, event)?;
-        write_new(
-            &self.folder.join(format!("{name}.expected.json")),
-            &json!(expected),
-        )?;
+        write_new(&file.with_extension("expected.json"), &json!(expected))?;
+        if *answers != json!({}) {
+            write_new(&file.with_extension("responses.json"), answers)?;
+        }
         Ok(file)
     }
 }
@@ -283,10 +294,11 @@ fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{clock::FIXED, secrets::Secrets};
 
     #[tokio::test]
     async fn a_secret_from_the_store_is_not_recorded() {
-        use crate::{Context, Failure, Server, Tool, Toolkit, clock::FIXED, secrets::Secrets};
+        use crate::{Context, Failure, Server, Tool, Toolkit};
         use lambda_http::tower::ServiceExt;
 
         async fn reveal(_: Value, cx: Context) -> Result<Value, Failure> {
@@ -352,6 +364,85 @@ mod tests {
                 "mcp-protocol-version": "2025-06-18",
             })
         );
+    }
+
+    /// A short one, which failures and logs may show.
+    #[test]
+    fn the_answers_of_apis_are_recorded_without_secrets() {
+        let request = Request::post("/tools/call").body(()).unwrap();
+        let (parts, ()) = request.into_parts();
+        let body =
+            br#"{"tool_id": "A.B", "context": {"secrets": [{"id": "PIN", "value": "pin-77"}]}}"#;
+        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
+        let mut answers =
+            json!({"GET /a?key=key-77": {"status": 200, "body": ["pin-77", "key-77 pin-7"]}});
+        let stored = vec![("KEY".to_owned(), "key-77".into())];
+        recording_of(&parts, body, stored, expected, &mut answers).unwrap();
+        let redacted = json!({"GET /a?key=VALUE_OF_KEY": {"status": 200,
+                              "body": ["VALUE_OF_PIN", "VALUE_OF_KEY pin-7"]}});
+        assert_eq!(answers, redacted);
+    }
+
+    #[test]
+    fn files_are_named_after_the_method_the_path_and_the_tool() {
+        let folder = std::env::temp_dir().join(format!("names-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let recorder = || Recorder {
+            folder: folder.clone(),
+            secrets: SecretCache::new(Secrets::none(), Vec::new(), FIXED),
+            last_number: AtomicUsize::new(11),
+        };
+        let long = "x".repeat(100);
+        let cut = format!("0012-get-{}.json", "x".repeat(59));
+        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
+        let mut last = Value::Null;
+        for (method, path, body, name) in [
+            ("GET", "/tools", "", "0012-get-tools.json"),
+            (
+                "POST",
+                "/tools/call",
+                r#"{"tool_id": "A.B@1.0.0"}"#,
+                "0012-post-tools-call-A-B-1-0-0.json",
+            ),
+            (
+                "POST",
+                "/tools/call",
+                r#"{"request": {"tool_id": "A.B"}}"#,
+                "0012-post-tools-call-A-B.json",
+            ),
+            (
+                "POST",
+                "/mcp",
+                r#"{"method": "tools/call", "params": {"name": "A_B"}}"#,
+                "0012-post-mcp-A-B.json",
+            ),
+            (
+                "POST",
+                "/mcp",
+                r#"{"method": "tools/list"}"#,
+                "0012-post-mcp-tools-list.json",
+            ),
+            ("POST", "/mcp", r#"{"method": 7}"#, "0012-post-mcp.json"),
+            // What a caller wrote is no path.
+            (
+                "POST",
+                "/../../x",
+                r#"{"tool_id": "../\u0000\u00e9/y"}"#,
+                "0012-post-------x-------y.json",
+            ),
+            ("GET", &format!("/{long}"), "", &cut),
+        ] {
+            let http = json!({"method": method, "path": path});
+            last = json!({"requestContext": {"http": http}, "body": body});
+            let file = recorder().write(&last, &expected, &json!({})).unwrap();
+            assert_eq!(file.parent(), Some(&*folder));
+            assert_eq!(file.file_name().unwrap().to_str(), Some(name));
+            let response = file.with_extension("expected.json");
+            assert!(response.exists(), "{}", response.display());
+        }
+        // An earlier recording stays.
+        assert!(recorder().write(&last, &expected, &json!({})).is_err());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

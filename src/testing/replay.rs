@@ -69,7 +69,7 @@ fn pairs_below(folder: &Path) -> io::Result<Vec<Pair>> {
             if path.is_dir() {
                 folders.push(path);
             } else if let Some(name) = text.strip_suffix(".json") {
-                let ends = [".expected", ".client-context"];
+                let ends = [".expected", ".client-context", ".responses"];
                 let name = ends
                     .iter()
                     .find_map(|end| name.strip_suffix(end))
@@ -205,6 +205,56 @@ mod tests {
             );
             assert_eq!(difference.is_empty(), expected.is_empty(), "{difference}");
             assert!(difference.len() < 700, "{difference}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_changes_the_meaning_is_a_difference_on_either_side() {
+        let response = |headers: &[(&str, &str)]| ExpectedResponse {
+            status: 200,
+            headers: headers
+                .iter()
+                .map(|(name, it)| ((*name).to_owned(), (*it).to_owned()))
+                .collect(),
+            body: Value::Null,
+        };
+        let seconds = ("retry-after", "1");
+        let json = ("content-type", "application/json");
+        for (expected, actual, says) in [
+            (&[seconds][..], &[seconds][..], None),
+            (
+                &[],
+                &[seconds],
+                Some("header retry-after\n    expected: (absent)\n    actual:   1"),
+            ),
+            (
+                &[seconds],
+                &[],
+                Some("header retry-after\n    expected: 1\n    actual:   (absent)"),
+            ),
+            (
+                &[seconds],
+                &[("retry-after", "2")],
+                Some("expected: 1\n    actual:   2"),
+            ),
+            // An expected file may leave these out, but not have others.
+            (
+                &[],
+                &[json, ("content-encoding", "gzip"), ("oxp-version", "1.0")],
+                None,
+            ),
+            (
+                &[("content-type", "text/plain")],
+                &[json],
+                Some("header content-type"),
+            ),
+        ] {
+            let difference = difference(&response(expected), &response(actual));
+            let is_said = match (&difference, says) {
+                (Some(text), Some(says)) => text.contains(says),
+                (difference, says) => difference.is_none() && says.is_none(),
+            };
+            assert!(is_said, "{expected:?} {actual:?}: {difference:?}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! The library's own means of testing tools.
 
 use std::{
+    fs,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -17,6 +19,7 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use test_support::assert_program;
 
 /// Returns what the call brought.
 #[derive(Deserialize, JsonSchema)]
@@ -117,4 +120,381 @@ async fn calls_to_one_function_share_what_it_remembers() {
     assert_eq!(call().await, json!(1));
     let other = function.call("Effect.Act", json!({})).await;
     assert!(matches!(other, TestOutcome::Value(it) if it == 2));
+}
+
+#[tokio::test]
+async fn a_call_goes_through_all_stages() {
+    let object = || json!({"type": "object"});
+    let text = json!({"type": "string"});
+    let number = async |_: Value| Ok::<_, Failure>(json!(7));
+    let slow = async |_: Value| {
+        std::future::pending::<()>().await;
+        Ok::<_, Failure>(Value::Null)
+    };
+    let toolkit = Toolkit::new([
+        Tool::dynamic(
+            "Stage.Output@1.0.0",
+            "Breaks its word.",
+            object(),
+            text,
+            number,
+        ),
+        Tool::dynamic("Stage.Time@1.0.0", "Never ends.", object(), json!({}), slow)
+            .timeout(Duration::from_millis(20)),
+        #[cfg(feature = "tasks")]
+        Tool::dynamic(
+            "Stage.Task@1.0.0",
+            "Takes long.",
+            object(),
+            json!({}),
+            number,
+        )
+        .requires_task(),
+    ]);
+    let function = LambdaFunction::new(toolkit.unwrap());
+    for (tool, says) in [
+        ("Stage.Output", "does not match"),
+        ("Stage.Time", "in time"),
+    ] {
+        let failure = function.call(tool, json!({})).await.failure();
+        assert!(failure.message().contains(says), "{failure:?}");
+    }
+    // In place, also a tool that lists say is for the background alone.
+    #[cfg(feature = "tasks")]
+    assert_eq!(function.call("Stage.Task", json!({})).await.value(), 7);
+    // The call's own secret comes first, and its id is always the same unless it brings one.
+    let call = || {
+        let call = testing::call(shop(), "Shop.Show", json!({"article": "tea"}));
+        call.user_id("u").token("shop", "t").secret("SHOP_KEY", "k")
+    };
+    let (one, other) = (call().await.value(), call().await.value());
+    assert_eq!(one["key"], "k");
+    assert_eq!(one, other);
+}
+
+/// Returns an event with a call by itself.
+fn calling(tool: &str) -> String {
+    json!({"tool_id": tool, "input": {}}).to_string()
+}
+
+/// Returns a server with a tool that counts its calls, from 0, and one that needs a secret.
+fn counting() -> Server {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = move |_: Value| {
+        let number = calls.fetch_add(1, Ordering::SeqCst);
+        async move { Ok::<_, Failure>(json!(number)) }
+    };
+    let object = || json!({"type": "object"});
+    let keyed = async |_: Value| Ok::<_, Failure>(json!("has the secret"));
+    let tools = [
+        Tool::dynamic("Count.Calls@1.0.0", "Counts.", object(), json!({}), count),
+        Tool::dynamic(
+            "Count.Key@1.0.0",
+            "Needs a key.",
+            object(),
+            json!({}),
+            keyed,
+        )
+        .secret("REPLAYED_KEY"),
+    ];
+    Server::new(Toolkit::new(tools).unwrap())
+}
+
+/// A folder with these files, which is removed when this is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, String)]) -> Self {
+        let folder = std::env::temp_dir().join(format!("replay-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in files {
+            let file = folder.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns what a replay says if it fails.
+async fn replayed(folder: &Folder) -> Result<(), String> {
+    let replay = tokio::spawn(testing::replay(folder.0.clone(), counting()));
+    replay
+        .await
+        .map_err(|error| *error.into_panic().downcast().unwrap())
+}
+
+/// Returns the response to a call that has this value.
+fn valued(value: usize) -> String {
+    let id = "00000000-0000-4000-8000-000000000000";
+    let body = json!({"call_id": id, "success": true, "duration": 0, "value": value});
+    json!({"status": 200, "body": body}).to_string()
+}
+
+#[tokio::test]
+async fn events_are_replayed_in_the_order_of_their_names() {
+    let mut files = Vec::new();
+    for (place, name) in ["1", "10", "2", "a", "b/1"].into_iter().enumerate() {
+        files.push((format!("{name}.json"), calling("Count.Calls")));
+        files.push((format!("{name}.expected.json"), valued(place)));
+    }
+    // Neither an event nor a response.
+    files.push(("notes.txt".into(), "text".into()));
+    files.reverse();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, it)| (&**name, it.clone()))
+        .collect();
+    assert_eq!(replayed(&Folder::new("order", &files)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_folder_that_shows_nothing_fails() {
+    for (files, says) in [
+        (&[][..], "there are no events below"),
+        (&[("notes.txt", String::new())], "there are no events below"),
+        (
+            &[("a.client-context.json", "{}".to_owned())],
+            "but no event",
+        ),
+        (
+            &[
+                ("a.json", calling("Count.Calls")),
+                ("a.expected.json", "{".into()),
+            ],
+            "EOF",
+        ),
+        (
+            &[
+                ("a.json", calling("Count.Calls")),
+                ("a.expected.json", valued(0)),
+                ("b.json", calling("Count.Calls")),
+                ("b.expected.json", valued(0)),
+            ],
+            "1 of 2 events",
+        ),
+    ] {
+        let report = replayed(&Folder::new("nothing", files)).await.unwrap_err();
+        assert!(report.contains(says), "{report}");
+    }
+    let missing = Folder(PathBuf::from("/nowhere/events"));
+    let report = replayed(&missing).await.unwrap_err();
+    assert!(report.contains("cannot read"), "{report}");
+}
+
+#[tokio::test]
+#[ignore = "a program that tests start"]
+async fn replay_program_of_tests() {
+    assert_program();
+    let folder = std::env::var_os("REPLAYED").unwrap();
+    testing::replay(PathBuf::from(folder), counting()).await;
+}
+
+/// In a process of its own, because the environment belongs to all tests of this one.
+#[test]
+fn a_replay_reads_one_variable_of_the_environment() {
+    let events = [
+        ("a.json", calling("Count.Calls")),
+        ("b.json", calling("Count.Key")),
+    ];
+    let folder = Folder::new("environment", &events);
+    let replay = |update: Option<&str>| {
+        let mut program = test_support::program("testing::replay_program_of_tests");
+        program.env("REPLAYED", &folder.0);
+        program.env_remove("UPDATE_EXPECTED");
+        program.envs(update.map(|it| ("UPDATE_EXPECTED", it)));
+        // None of these is for a replay.
+        program
+            .env("TOOLS_AUTH", "api-key")
+            .env("TOOLS_API_KEY", "key-of-the-caller");
+        program
+            .env("REPLAYED_KEY", "value")
+            .env("TOOLS_PROTOCOLS", "mcp");
+        program.output().unwrap().status.success()
+    };
+    let expected = |name: &str| fs::read_to_string(folder.0.join(format!("{name}.expected.json")));
+    for update in [None, Some("0"), Some(""), Some("yes")] {
+        assert!(!replay(update), "{update:?}");
+        assert!(expected("a").is_err(), "{update:?}");
+    }
+    assert!(replay(Some("1")));
+    let of = |name: &str| -> Value { serde_json::from_str(&expected(name).unwrap()).unwrap() };
+    assert_eq!(of("a")["body"]["value"], 0);
+    let missing = &of("b")["body"]["missing_requirements"];
+    assert_eq!(missing["secrets"][0]["id"], "REPLAYED_KEY", "{:#}", of("b"));
+    // What was written is what the next replay expects.
+    assert!(replay(None));
+}
+
+/// Events of tools that call an API, which a document describes.
+#[cfg(feature = "from-openapi")]
+mod apis {
+    use std::collections::BTreeMap;
+
+    use axum::{
+        Router,
+        extract::Request,
+        http::{HeaderName, StatusCode, header::CONTENT_TYPE},
+    };
+    use lambda_tools::{from_openapi::OpenApi, serve};
+    use test_support::{Running, Served};
+
+    use super::*;
+
+    const KEY: &str = "marked-key-of-notes";
+
+    /// Returns the tools of an API of notes at this URL. Its key is in a header, or in the query.
+    fn notes(url: &str) -> Server {
+        let operation = |id: &str, scheme: &str, parameters: Value| {
+            json!({"get": {"operationId": id, "summary": "Notes.", "security": [{scheme: []}],
+                           "parameters": parameters, "responses": {"200": {"description": "A note.",
+                           "content": {"application/json": {}}}}}})
+        };
+        let text = |name: &str, place: &str| {
+            json!([
+                {"name": name, "in": place, "required": true, "schema": {"type": "string"}},
+            ])
+        };
+        let scheme = |place: &str| json!({"type": "apiKey", "name": "key", "in": place});
+        let document = json!({
+            "openapi": "3.0.3", "info": {"title": "Notes", "version": "1"}, "servers": [{"url": url}],
+            "components": {"securitySchemes": {"Header": scheme("header"), "Query": scheme("query")}},
+            "paths": {
+                "/notes/{id}": operation("read", "Header", text("id", "path")),
+                "/search": operation("search", "Query", text("q", "query")),
+            },
+        });
+        let api = OpenApi::new(document)
+            .unwrap()
+            .include_all()
+            .allow_private();
+        let api = api
+            .secret("Header", "NOTES_KEY")
+            .secret("Query", "NOTES_KEY");
+        Server::new(Toolkit::new(api.tools().unwrap()).unwrap())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "a program that tests start"]
+    async fn notes_program_of_tests() {
+        assert_program();
+        let server = notes(&std::env::var("NOTES_URL").unwrap());
+        serve(server).await.unwrap();
+    }
+
+    const JSON: &str = "application/json";
+
+    /// A status, a media type and a body.
+    type Answer = (StatusCode, [(HeaderName, String); 1], String);
+
+    fn answer(status: u16, kind: &str, body: &str) -> Answer {
+        let status = StatusCode::from_u16(status).unwrap();
+        (status, [(CONTENT_TYPE, kind.to_owned())], body.to_owned())
+    }
+
+    /// Serves the API below `/v1`.
+    async fn api() -> Served {
+        let answer = async |request: Request| {
+            let key = request
+                .headers()
+                .get("key")
+                .map_or("", |it| it.to_str().unwrap());
+            match request.uri().path() {
+                "/notes/1" => answer(200, JSON, r#"{"text":"a note"}"#),
+                "/notes/echo" => answer(200, JSON, &json!({"key": key}).to_string()),
+                "/search" if request.uri().query().unwrap().contains(KEY) => {
+                    answer(200, "text/plain", "[1,2]")
+                }
+                "/search" => answer(401, JSON, ""),
+                // A failure quotes it.
+                _ => answer(404, JSON, "{\n  \"message\": \"no such note\"\n}"),
+            }
+        };
+        Served::start(Router::new().nest("/v1", Router::new().fallback(answer))).await
+    }
+
+    /// Serves what was recorded, without a path before it.
+    async fn played(recorded: BTreeMap<String, Value>) -> Served {
+        let played = move |request: Request| {
+            let line = format!("{} {}", request.method(), request.uri());
+            let recorded = &recorded[&line.replace("VALUE_OF_NOTES_KEY", "[secret]")];
+            let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
+            let body = &recorded["body"];
+            let text = body
+                .as_str()
+                .map_or_else(|| body.to_string(), str::to_owned);
+            let answer = answer(status, recorded["content_type"].as_str().unwrap(), &text);
+            async move { answer }
+        };
+        Served::start(Router::new().fallback(played)).await
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_responses_of_an_api_are_recorded_with_their_status_and_without_secrets() {
+        let api = api().await;
+        let folder = Folder::new("apis", &[]);
+        let mut program = test_support::program("testing::apis::notes_program_of_tests");
+        program
+            .env("RECORD_EVENTS", &folder.0)
+            .env("NOTES_KEY", KEY);
+        program
+            .env("NOTES_URL", format!("{}/v1", api.url))
+            .env("TOOLS_AUTH", "none");
+        let (running, url) = Running::serving(&mut program);
+        for (tool, input) in [
+            ("Notes.Read", json!({"id": "1"})),
+            ("Notes.Read", json!({"id": "2"})),
+            ("Notes.Search", json!({"q": "a b"})),
+            // It calls nothing.
+            ("Notes.Read", json!({})),
+            ("Notes.Read", json!({"id": "echo"})),
+        ] {
+            let body = json!({"tool_id": tool, "input": input}).to_string();
+            let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+            request.body(body).send().await.unwrap();
+        }
+        drop(running);
+        let mut recorded = BTreeMap::new();
+        for entry in fs::read_dir(&folder.0).unwrap() {
+            let file = entry.unwrap().path();
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(!text.contains("marked"), "{}: {text}", file.display());
+            if file.to_str().unwrap().ends_with(".responses.json") {
+                let all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+                assert_eq!(all.len(), 1, "{text}");
+                recorded.extend(all);
+            }
+        }
+        let expected = json!({
+            "GET /notes/1": {"status": 200, "content_type": JSON, "body": {"text": "a note"}},
+            "GET /notes/2": {"status": 404, "content_type": JSON,
+                             "body": "{\n  \"message\": \"no such note\"\n}"},
+            "GET /search?q=a%20b&key=[secret]": {"status": 200, "content_type": "text/plain", "body": [1, 2]},
+            "GET /notes/echo": {"status": 200, "content_type": JSON, "body": {"key": "[secret]"}},
+        });
+        assert_eq!(json!(recorded), expected);
+        // What an API repeats of a secret is not what the event expects of it.
+        for entry in fs::read_dir(&folder.0).unwrap() {
+            let file = entry.unwrap().path();
+            if file
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("0005-")
+            {
+                fs::remove_file(file).unwrap();
+            }
+        }
+        let played = played(recorded).await;
+        let secrets = Secrets::fixed([("NOTES_KEY", "VALUE_OF_NOTES_KEY")]);
+        testing::replay(&folder.0, notes(&played.url).secrets(secrets)).await;
+    }
 }

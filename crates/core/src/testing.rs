@@ -3,10 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::ready,
-    sync::OnceLock,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     Caller, Context, DEFAULT_TIMEOUT, Secret,
@@ -18,6 +18,14 @@ use crate::{
         question::{Answer, FORM},
     },
 };
+
+/// Returns what APIs have answered to tools from documents since the last recorded event, by method and
+/// path. `None` unless a server records events.
+#[doc(hidden)]
+pub fn api_responses() -> MutexGuard<'static, Option<Map<String, Value>>> {
+    static ALL: Mutex<Option<Map<String, Value>>> = Mutex::new(None);
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Creates a [`Context`] for calling a tool's function in a unit test.
 ///

@@ -117,6 +117,12 @@ fn scopes_of<'a>(
 }
 
 impl Api {
+    /// Returns the URL of the API to which the requests of a tool go.
+    fn base_of<'a>(&'a self, plan: &'a ApiTool) -> &'a String {
+        let own = plan.request.base_url.as_ref();
+        own.unwrap_or(&self.settings.base_url)
+    }
+
     /// Sends the request of a call.
     pub(crate) async fn call(
         &self,
@@ -124,12 +130,7 @@ impl Api {
         input: Value,
         cx: &Context,
     ) -> Result<Value, Failure> {
-        let base = plan
-            .request
-            .base_url
-            .as_ref()
-            .unwrap_or(&self.settings.base_url);
-        let mut request = PreparedRequest::of(&plan.request, base, input)?;
+        let mut request = PreparedRequest::of(&plan.request, self.base_of(plan), input)?;
         if let Some(name) = &self.settings.idempotency_header
             && !plan.read_only
         {
@@ -137,19 +138,30 @@ impl Api {
         }
         let repeats = self.may_repeat(plan);
         let credentials = self.credentials_of(plan, cx).await?;
-        let mut response = self
-            .client
-            .send(request.with(&credentials)?, repeats, cx)
-            .await?;
+        let first = request.with(&credentials)?;
+        let mut response = self.send(first, plan, cx).await?;
         if response.status().as_u16() == 401
             && let Some(credentials) = self.renewed(plan, cx).await?
         {
-            response = self
-                .client
-                .send(request.with(&credentials)?, repeats, cx)
-                .await?;
+            let second = request.with(&credentials)?;
+            response = self.send(second, plan, cx).await?;
         }
         response::value_of(response, plan, repeats, cx).await
+    }
+
+    async fn send(
+        &self,
+        request: reqwest::Request,
+        plan: &ApiTool,
+        cx: &Context,
+    ) -> Result<reqwest::Response, Failure> {
+        let repeats = self.may_repeat(plan);
+        let recorded_as = client::recorded_as(&request, self.base_of(plan));
+        let response = self.client.send(request, repeats, cx).await?;
+        match recorded_as {
+            Some(request) => client::recorded(&request, response, repeats, cx).await,
+            None => Ok(response),
+        }
     }
 
     /// Returns true if a call of the tool may be repeated although it may have had its effect.

@@ -2,13 +2,15 @@
 
 use std::{sync::Arc, sync::OnceLock, time::Duration};
 
-use lambda_tools_core::{Context, Failure};
+use http::header::CONTENT_TYPE;
+use lambda_tools_core::{Context, Failure, testing::api_responses};
 use reqwest::{
-    Client, Request, Response,
+    Client, Request, Response, Url,
     redirect::{Action, Attempt, Policy},
 };
+use serde_json::{Value, json};
 
-use super::{address::PublicNames, failure};
+use super::{address::PublicNames, failure, response::body_of};
 
 /// The time left for the answer after a request has timed out.
 const RESERVE: Duration = Duration::from_millis(200);
@@ -53,6 +55,39 @@ impl ApiClient {
             .as_ref()
             .ok_or_else(|| Failure::new("TLS is not available on this machine"))
     }
+}
+
+/// Returns the method and the path of a request below the API's URL, if the server records events: a
+/// replay has another URL in place of the API's own.
+pub(super) fn recorded_as(request: &Request, base: &str) -> Option<String> {
+    api_responses().as_ref()?;
+    let base = Url::parse(base).map_or_else(|_| String::new(), Into::into);
+    let url = request.url().as_str();
+    let path = url.strip_prefix(base.trim_end_matches('/')).unwrap_or(url);
+    Some(format!("{} {path}", request.method()))
+}
+
+/// Keeps what the API has answered, without the secrets of the call.
+pub(super) async fn recorded(
+    request: &str,
+    response: Response,
+    repeats: bool,
+    cx: &Context,
+) -> Result<Response, Failure> {
+    let mut copy = http::Response::new(());
+    (*copy.status_mut(), *copy.headers_mut()) = (response.status(), response.headers().clone());
+    let kind = failure::header_of(&response, CONTENT_TYPE);
+    let body = body_of(response, repeats).await?;
+    let clean = |text: &str| cx.redacted(text).unwrap_or_else(|| text.to_owned());
+    let text = clean(&String::from_utf8_lossy(&body));
+    let value = serde_json::from_str(&text).ok();
+    // A failure quotes the body, so a replay needs the same text.
+    let value = value.filter(|it: &Value| !it.is_string() && it.to_string() == text);
+    let answer = json!({"status": copy.status().as_u16(), "content_type": kind, "body": value.unwrap_or(text.into())});
+    if let Some(all) = &mut *api_responses() {
+        all.insert(clean(request), answer);
+    }
+    Ok(copy.map(|()| body).into())
 }
 
 fn created(allows_private: bool) -> reqwest::Result<Client> {

@@ -84,12 +84,19 @@ mod tests {
             Failure::from_response(response.body(String::new()).unwrap()).await
         };
         for (status, can_retry, message) in [
+            (400, false, "The API rejected the request"),
             (401, false, "The API rejected the credentials"),
+            (403, false, "The API rejected the credentials"),
             (404, false, "The API does not know what was asked for"),
+            (408, true, "The API is temporarily unavailable"),
+            (409, false, "The API rejected the request"),
+            (410, false, "The API does not know what was asked for"),
             (422, false, "The API rejected the request"),
+            (425, true, "The API is temporarily unavailable"),
             (429, true, "The API is busy"),
             (500, true, "The API is temporarily unavailable"),
             (503, true, "The API is temporarily unavailable"),
+            (599, true, "The API is temporarily unavailable"),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             let failure = from(status, Some("7")).await;
