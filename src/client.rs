@@ -1,10 +1,10 @@
-//! Clients for MCP, OXP, Open Tool Calling and OpenTool servers.
+//! Clients for OXP, Open Tool Calling and OpenTool servers.
 //!
 //! They require the Cargo feature `client` and are not compiled without it. All clients time out,
-//! limit the size of responses, follow no redirects, and never print their credentials. The clients
-//! for MCP ([`mcp`]) and OXP ([`oxp`]) share their calls, their outcomes and their retries.
+//! limit the size of responses, follow no redirects, and never print their credentials.
 //!
-//! The page [`clients`](crate::clients) describes their limits and retries.
+//! The page [`clients`](crate::clients) describes their limits and retries, and shows how to call the
+//! tools of MCP servers.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
@@ -27,6 +27,5 @@
 #[doc(inline)]
 pub use lambda_tools_client::{
     AuthorizationChallenge, CallOutcome, CallReply, CallRequest, ClientError, ClientOptions,
-    InputRequest, InputRequired, InputResponse, JwtSigner, MissingRequirements, ServerError,
-    ToolError, mcp, opentool, oxp,
+    JwtSigner, MissingRequirements, ServerError, ToolError, opentool, oxp,
 };

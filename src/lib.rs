@@ -61,7 +61,7 @@
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `chrono` | the types of chrono 0.4 in inputs and outputs |
-//! | `client` | the module `client`: clients for MCP, OXP, Open Tool Calling and OpenTool |
+//! | `client` | the module `client`: clients for OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
 //! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
 //! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |

@@ -1,12 +1,8 @@
 //! The crate's clients, tested with a tool server, with recorded requests, and with misbehaving
 //! servers.
 
-mod agent;
 mod hostile;
-mod mcp;
-mod mcp_servers;
 mod misbehaving;
-mod models;
 mod opentool;
 mod oxp;
 mod recorded;
@@ -27,10 +23,8 @@ use axum::{
     response::Response,
 };
 
-use lambda_tools::client::{
-    ClientOptions, mcp::McpClient, opentool::OpenToolClient, oxp::OxpClient,
-};
-use serde_json::{Value, json};
+use lambda_tools::client::{ClientOptions, opentool::OpenToolClient, oxp::OxpClient};
+use serde_json::Value;
 use test_support::answer;
 
 /// Returns options without retries.
@@ -42,24 +36,8 @@ fn oxp(url: &str, options: ClientOptions) -> OxpClient {
     OxpClient::new(url, options).unwrap()
 }
 
-fn mcp(url: &str, options: ClientOptions) -> McpClient {
-    McpClient::new(url, options).unwrap()
-}
-
 fn opentool(url: &str, options: ClientOptions) -> OpenToolClient {
     OpenToolClient::new(url, options).unwrap()
-}
-
-/// Returns the description of a modern MCP server.
-fn discovery() -> Value {
-    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
-        "ttlMs": 0, "cacheScope": "private"})
-}
-
-/// Returns the response with the result of an MCP request.
-fn result(request: &FakeRequest, result: &Value) -> Response {
-    let body = json!({"jsonrpc": "2.0", "id": request.message()["id"], "result": result});
-    answer(200, JSON, body.to_string())
 }
 
 /// A request that a fake server received.

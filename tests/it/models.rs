@@ -1,5 +1,7 @@
 //! Lists of tools for chat models.
 
+mod replies;
+
 use std::collections::BTreeMap;
 
 use lambda_tools::{

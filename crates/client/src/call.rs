@@ -1,9 +1,9 @@
-//! A tool call, as programs describe it to a client of any protocol.
+//! A tool call, as programs describe it to the OXP client.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use lambda_tools_core::Secret;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// A tool call.
@@ -28,51 +28,11 @@ pub struct CallRequest {
     pub(super) user_id: Option<String>,
     pub(super) tokens: BTreeMap<String, Secret>,
     pub(super) secrets: BTreeMap<String, Secret>,
-    pub(super) input_responses: BTreeMap<String, InputResponse>,
-    pub(super) request_state: Option<Secret>,
-}
-
-/// The user's response to an [`InputRequest`](super::InputRequest).
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum InputResponse {
-    /// The user filled in the form: an object that matches the requested schema.
-    Content(Value),
-    /// The user agreed, with nothing to fill in: to open a URL, for example.
-    Accept,
-    /// The user refused.
-    Decline,
-    /// The user made no decision.
-    Cancel,
-}
-
-impl InputResponse {
-    /// Encodes the answer (2026-07-28, Elicitation, Response Actions).
-    pub(super) fn encode(&self) -> Value {
-        match self {
-            Self::Content(content) => json!({"action": "accept", "content": content}),
-            Self::Accept => json!({"action": "accept"}),
-            Self::Decline => json!({"action": "decline"}),
-            Self::Cancel => json!({"action": "cancel"}),
-        }
-    }
-}
-
-/// Without the content, which may be confidential.
-impl fmt::Debug for InputResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Content(_) => "Content(..)",
-            Self::Accept => "Accept",
-            Self::Decline => "Decline",
-            Self::Cancel => "Cancel",
-        })
-    }
 }
 
 impl CallRequest {
     /// Creates a call of `Toolkit.Tool`, `Toolkit.Tool@1` or `Toolkit.Tool@1.0.0`, with an empty
-    /// input; over MCP, the name in the server's list of tools.
+    /// input.
     pub fn new(tool_id: impl Into<String>) -> Self {
         Self {
             tool_id: tool_id.into(),
@@ -82,8 +42,6 @@ impl CallRequest {
             user_id: None,
             tokens: BTreeMap::new(),
             secrets: BTreeMap::new(),
-            input_responses: BTreeMap::new(),
-            request_state: None,
         }
     }
 
@@ -122,23 +80,6 @@ impl CallRequest {
     pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.secrets.insert(id.into(), value.into());
         self
-    }
-
-    /// Adds the user's response to the [`InputRequest`](super::InputRequest) with this key, or to the
-    /// challenge with this id (MCP only).
-    pub fn input_response(mut self, key: impl Into<String>, response: InputResponse) -> Self {
-        self.input_responses.insert(key.into(), response);
-        self
-    }
-
-    /// Returns the state that an MCP server sent with its requests for input.
-    pub fn request_state(mut self, state: impl Into<Option<Secret>>) -> Self {
-        self.request_state = state.into();
-        self
-    }
-
-    pub(super) fn answers_input(&self) -> bool {
-        !self.input_responses.is_empty() || self.request_state.is_some()
     }
 
     pub(super) fn id(&self) -> String {

@@ -27,15 +27,6 @@ pub enum ClientError {
         /// The server's message, or the meaning of the status.
         message: String,
     },
-    /// The server rejected a request other than a call, with a JSON-RPC error.
-    Rejected {
-        /// The error's code.
-        code: i64,
-        /// The server's message.
-        message: String,
-    },
-    /// The protocol, or the server's revision of it, cannot express the request. Nothing was sent.
-    Unsupported(&'static str),
     /// The response does not follow the protocol.
     Unreadable(String),
     /// The response exceeds the client's limit.
@@ -58,10 +49,6 @@ impl fmt::Display for ClientError {
             Self::Status { status, message } => {
                 write!(f, "the server responded with {status}: {message}")
             }
-            Self::Rejected { message, .. } => {
-                write!(f, "the server rejected the request: {message}")
-            }
-            Self::Unsupported(text) => f.write_str(text),
             Self::Unreadable(text) => write!(f, "the response cannot be read: {text}"),
             Self::TooLarge { limit } => write!(f, "the response has more than {limit} bytes"),
             Self::NoValue(outcome) => {

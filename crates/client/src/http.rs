@@ -3,7 +3,7 @@
 //! The protocols' own clients send everything through this one, which also decides where credentials
 //! may go, and keeps them out of errors.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -14,9 +14,10 @@ use reqwest::{Url, redirect::Policy};
 
 use super::{
     ClientError, ClientOptions,
-    budget::ResponseBudget,
-    response::{OpenResponse, ReceivedResponse, text_of, unreachable},
+    response::{ReceivedResponse, text_of, unreachable},
 };
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 type Request = (Method, Url, HeaderMap, Bytes);
 
@@ -28,8 +29,6 @@ pub(super) struct HttpClient {
     pub(super) options: ClientOptions,
     /// The header of API keys; without one, they are bearer tokens.
     pub(super) key_header: Option<HeaderName>,
-    /// The media types that the protocol's responses may have.
-    pub(super) accept: HeaderValue,
 }
 
 impl HttpClient {
@@ -62,13 +61,7 @@ impl HttpClient {
             base,
             options,
             key_header: None,
-            accept: HeaderValue::from_static("application/json"),
         })
-    }
-
-    /// Returns the budget of a response, or of the pages of a list.
-    pub(super) fn budget(&self) -> Arc<ResponseBudget> {
-        ResponseBudget::new(self.options.max_response_size)
     }
 
     /// Refuses to send credentials that other machines could read on their way.
@@ -88,14 +81,6 @@ impl HttpClient {
         if path.rsplit('/').next() != Some(segment) {
             let path = format!("{path}/{segment}");
             self.base.set_path(&path);
-        }
-        self
-    }
-
-    /// Sets the path of a base URL that has none.
-    pub(super) fn with_default_path(mut self, path: &str) -> Self {
-        if self.base.path() == "/" {
-            self.base.set_path(path);
         }
         self
     }
@@ -121,20 +106,9 @@ impl HttpClient {
     /// Sends a request and reads its response.
     pub(super) async fn exchange(
         &self,
-        request: Request,
-        timeout: Duration,
-    ) -> Result<ReceivedResponse, ClientError> {
-        let response = self.send(request, timeout, self.budget()).await?;
-        response.read().await
-    }
-
-    /// Sends a request and returns its response, whose body may still be on its way.
-    pub(super) async fn send(
-        &self,
         (method, url, headers, body): Request,
         timeout: Duration,
-        budget: Arc<ResponseBudget>,
-    ) -> Result<OpenResponse, ClientError> {
+    ) -> Result<ReceivedResponse, ClientError> {
         // Credentials are sent only to this server, even if it names a URL on another one.
         let is_same_origin = url.origin() == self.base.origin();
         let has_body = method == Method::POST;
@@ -142,10 +116,10 @@ impl HttpClient {
             .client
             .request(method, url)
             .headers(headers)
-            .header(ACCEPT, self.accept.clone())
+            .header(ACCEPT, JSON)
             .timeout(timeout);
         if has_body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body);
+            request = request.header(CONTENT_TYPE, JSON).body(body);
         }
         let credentials = self.options.credentials.header(self.key_header.as_ref())?;
         let mut secrets = Vec::new();
@@ -159,7 +133,7 @@ impl HttpClient {
             Some(transport) => transport.send(request),
         };
         let response = response.map_err(unreachable)?;
-        OpenResponse::new(response, budget, secrets)
+        ReceivedResponse::read(response, self.options.max_response_size, secrets).await
     }
 }
 

@@ -1,30 +1,26 @@
-//! Clients for MCP, OXP, Open Tool Calling and OpenTool servers.
+//! Clients for OXP, Open Tool Calling and OpenTool servers.
 //!
 //! All clients time out, limit the size of responses, follow no redirects, and never print their
 //! credentials. `lambda_tools` re-exports them as its module `client`.
 
-mod budget;
 mod call;
 mod credentials;
 mod error;
 mod http;
-pub mod mcp;
 pub mod opentool;
 mod options;
 mod outcome;
 pub mod oxp;
-mod respond;
 mod response;
 mod retry;
 mod transport;
 
-pub use call::{CallRequest, InputResponse};
+pub use call::CallRequest;
 pub use credentials::JwtSigner;
 pub use error::ClientError;
 pub use options::ClientOptions;
 pub use outcome::{
-    AuthorizationChallenge, CallOutcome, CallReply, InputRequest, InputRequired,
-    MissingRequirements, ServerError, ToolError,
+    AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
 };
 
 /// Compiles the code in README.md.

@@ -21,13 +21,13 @@ const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
 /// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// use std::time::Duration;
 ///
-/// use lambda_tools::client::{ClientOptions, mcp::McpClient};
+/// use lambda_tools::client::{ClientOptions, oxp::OxpClient};
 ///
 /// # fn main() -> Result<(), lambda_tools::client::ClientError> {
 /// let options = ClientOptions::default()
 ///     .api_key("my-api-key")
 ///     .timeout(Duration::from_secs(5));
-/// let client = McpClient::new("https://tools.example/mcp", options)?;
+/// let client = OxpClient::new("https://tools.example", options)?;
 /// # Ok(())
 /// # }
 /// ```

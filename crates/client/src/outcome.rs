@@ -1,8 +1,7 @@
-//! The outcome of a call, the same for all protocols whose clients retry.
+//! The outcome of a call over OXP.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use lambda_tools_core::Secret;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -56,8 +55,6 @@ pub enum CallOutcome {
     MissingRequirements(MissingRequirements),
     /// The call was rejected for another reason (400).
     ServerError(ServerError),
-    /// The tool needs the user's input (MCP only).
-    InputRequired(InputRequired),
 }
 
 /// A tool's failure: OXP 1.0, Tool Error.
@@ -91,54 +88,6 @@ pub struct MissingRequirements {
     pub user_id: bool,
     /// The ids of the missing secrets.
     pub secrets: Vec<String>,
-    /// The state to return with the repeated call (MCP only); see
-    /// [`CallRequest::request_state`](super::CallRequest::request_state).
-    pub request_state: Option<Secret>,
-}
-
-/// The input that a tool needs from the user: MCP 2026-07-28, Multi Round-Trip Requests.
-///
-/// The same call is repeated with a response to each request, and with the state; if there are no
-/// requests, with the state alone.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct InputRequired {
-    /// The requests.
-    pub requests: Vec<InputRequest>,
-    /// The state to return with the repeated call.
-    pub request_state: Option<Secret>,
-}
-
-/// One request for the user's input.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum InputRequest {
-    /// The user fills in a form.
-    Form {
-        /// The key of the response.
-        key: String,
-        /// The message for the user.
-        message: String,
-        /// The JSON Schema of the response's content.
-        schema: Value,
-    },
-    /// The user opens a URL.
-    Url {
-        /// The key of the response.
-        key: String,
-        /// The message for the user.
-        message: String,
-        /// The URL.
-        url: String,
-    },
-}
-
-impl InputRequest {
-    fn message(&self) -> &str {
-        match self {
-            Self::Form { message, .. } | Self::Url { message, .. } => message,
-        }
-    }
 }
 
 /// The reason why a call was not run.
@@ -199,10 +148,6 @@ impl CallOutcome {
             }
             Self::MissingRequirements(missing) => missing.message.clone(),
             Self::ServerError(error) => error.message.clone(),
-            Self::InputRequired(input) => {
-                let messages: Vec<_> = input.requests.iter().map(InputRequest::message).collect();
-                format!("The user's input is required. {}", messages.join(" "))
-            }
         }
     }
 }

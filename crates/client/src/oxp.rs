@@ -123,10 +123,6 @@ impl OxpClient {
     /// No attempt got a response about the call. Any such response, even a rejection, is returned
     /// as a [`CallReply`].
     pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
-        if call.answers_input() {
-            let text = "OXP calls cannot carry input responses or a request state";
-            return Err(ClientError::Unsupported(text));
-        }
         if !call.tokens.is_empty() || !call.secrets.is_empty() {
             self.http.check_encryption()?;
         }

@@ -1,6 +1,6 @@
 //! Responses: their JSON, and errors of them that do not repeat credentials.
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
@@ -13,10 +13,10 @@ use lambda_tools_core::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ClientError, budget::ResponseBudget};
+use super::ClientError;
 
 /// The maximum length of a server's text in an error, in bytes.
-pub(super) const LONGEST_MESSAGE: usize = 500;
+const LONGEST_MESSAGE: usize = 500;
 
 /// The part of an error's body that [`ReceivedResponse::message`] reads.
 const MESSAGE: JsonScope = JsonScope::Fields(&[
@@ -26,90 +26,6 @@ const MESSAGE: JsonScope = JsonScope::Fields(&[
         JsonScope::Fields(&[("message", JsonScope::Scalar)]),
     ),
 ]);
-
-/// A response whose body has not been read.
-pub(super) struct OpenResponse {
-    response: reqwest::Response,
-    budget: Arc<ResponseBudget>,
-    secrets: Vec<Secret>,
-}
-
-impl OpenResponse {
-    pub(super) fn new(
-        response: reqwest::Response,
-        budget: Arc<ResponseBudget>,
-        secrets: Vec<Secret>,
-    ) -> Result<Self, ClientError> {
-        budget.check_length(response.content_length())?;
-        Ok(Self {
-            response,
-            budget,
-            secrets,
-        })
-    }
-
-    /// Reads the body to its end.
-    pub(super) async fn read(mut self) -> Result<ReceivedResponse, ClientError> {
-        let mut body = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
-            body.extend_from_slice(&chunk);
-        }
-        Ok(self.received(body.into()))
-    }
-
-    /// Reads the body's JSON or, in a stream of server-sent events, that of the first event for which
-    /// `is_wanted` returns true: a server may leave the stream open after it.
-    pub(super) async fn read_message(
-        mut self,
-        is_wanted: impl Fn(&Value) -> bool,
-    ) -> Result<(ReceivedResponse, Result<Value, ClientError>), ClientError> {
-        let kind = media_type(self.response.headers());
-        let is_stream = kind.eq_ignore_ascii_case("text/event-stream");
-        if !is_stream || !self.response.status().is_success() {
-            let response = self.read().await?;
-            let message = response.json();
-            return Ok((response, message));
-        }
-        let response = self.received(Bytes::new());
-        let (mut event, mut is_open) = (Vec::new(), true);
-        while is_open {
-            let chunk = self.chunk().await?;
-            is_open = chunk.is_some();
-            // The last event counts although no empty line follows it.
-            for byte in chunk.unwrap_or(Bytes::from_static(b"\n\n")) {
-                event.push(byte);
-                // An empty line. After `\r\n\r`, `\n` begins the next event, without any effect.
-                if !matches!(&*event, [.., b'\n', b'\n' | b'\r'] | [.., b'\r', b'\r']) {
-                    continue;
-                }
-                let data = data_of(&std::mem::take(&mut event));
-                match data.map(|it| response.budget.read(it.as_bytes())) {
-                    Some(Ok(message)) if is_wanted(&message) => return Ok((response, Ok(message))),
-                    Some(Err(error @ JsonError::Rejected(_))) => return Err(error.into()),
-                    _ => {}
-                }
-            }
-        }
-        let text = "the stream ended without a response";
-        Err(ClientError::Unreachable(text.to_owned()))
-    }
-
-    async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
-        let chunk = self.response.chunk().await.map_err(unreachable)?;
-        self.budget.take(chunk.as_ref().map_or(0, Bytes::len))?;
-        Ok(chunk)
-    }
-
-    fn received(&mut self, body: Bytes) -> ReceivedResponse {
-        ReceivedResponse {
-            status: self.response.status(),
-            headers: self.response.headers().clone(),
-            body,
-            budget: Arc::clone(&self.budget),
-            secrets: std::mem::take(&mut self.secrets),
-        }
-    }
-}
 
 /// Returns the error of a request or a body that did not arrive.
 pub(super) fn unreachable(error: reqwest::Error) -> ClientError {
@@ -132,23 +48,6 @@ pub(super) fn text_of(error: reqwest::Error) -> String {
     text
 }
 
-/// Returns the data of a server-sent event (HTML, 9.2.6) that is a message. `sse-stream` rejects
-/// lines that have to be ignored.
-fn data_of(event: &[u8]) -> Option<String> {
-    let event = String::from_utf8_lossy(event);
-    let (mut kind, mut data) = ("", String::new());
-    for line in event.trim_start_matches('\u{feff}').split(['\r', '\n']) {
-        let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match name {
-            "data" => data = data + value + "\n",
-            "event" => kind = value,
-            _ => {}
-        }
-    }
-    matches!(kind, "" | "message").then_some(data)
-}
-
 fn media_type(headers: &HeaderMap) -> &str {
     let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let essence = kind.and_then(|it| it.split(';').next());
@@ -160,12 +59,40 @@ pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    pub(super) budget: Arc<ResponseBudget>,
+    /// The maximum size of the body, in bytes.
+    limit: usize,
     /// The credentials in the request, which the server may repeat.
     pub(super) secrets: Vec<Secret>,
 }
 
 impl ReceivedResponse {
+    /// Reads a body of at most this many bytes to its end.
+    pub(super) async fn read(
+        mut response: reqwest::Response,
+        limit: usize,
+        secrets: Vec<Secret>,
+    ) -> Result<Self, ClientError> {
+        let too_large = || ClientError::TooLarge { limit };
+        let length = response.content_length();
+        if length.is_some_and(|length| length > limit as u64) {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if chunk.len() > limit - body.len() {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Self {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: body.into(),
+            limit,
+            secrets,
+        })
+    }
+
     /// Returns a server's text for an error, without the credentials in the request.
     pub(super) fn redacted(&self, text: &str) -> String {
         let redacted = Redaction::of(&self.secrets).redacted(text);
@@ -186,7 +113,7 @@ impl ReceivedResponse {
             let text = format!("its type is '{kind}', not JSON");
             return Err(ClientError::Unreadable(self.redacted(&text)));
         }
-        let value = self.budget.read(&self.body)?;
+        let value = json::read_whole(&self.body, json::max_values(self.limit))?;
         if self.status.is_success() {
             return Ok(value);
         }
@@ -224,6 +151,16 @@ impl ReceivedResponse {
             401 => ClientError::Unauthorized { message },
             status => ClientError::Status { status, message },
         }
+    }
+}
+
+#[doc(hidden)]
+impl From<JsonError> for ClientError {
+    fn from(error: JsonError) -> Self {
+        Self::Unreadable(match error {
+            JsonError::Syntax(error) => format!("it is not valid JSON: {error}"),
+            JsonError::Rejected(sentence) => sentence,
+        })
     }
 }
 

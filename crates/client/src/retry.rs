@@ -38,8 +38,6 @@ pub(super) enum RetryAdvice {
     Done,
     /// Retry, after at least this long.
     Again(Option<Duration>),
-    /// Retry if the server recognizes a repeated request: it may have acted on this one.
-    IfRecognized,
 }
 
 /// The attempts at one request.
@@ -79,7 +77,7 @@ impl Attempts {
             RetryAdvice::Again(Some(after)) => {
                 after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10))
             }
-            RetryAdvice::Again(None) | RetryAdvice::IfRecognized => backoff(self.count, jitter),
+            RetryAdvice::Again(None) => backoff(self.count, jitter),
         };
         if self.count >= self.limits.attempts || wait >= self.remaining() {
             return false;
@@ -100,7 +98,7 @@ fn backoff(attempts: u32, jitter: f64) -> Duration {
 pub(super) fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> RetryAdvice {
     let response = match response {
         Ok(response) => response,
-        Err(ClientError::Unreachable(_)) => return RetryAdvice::IfRecognized,
+        Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
         Err(_) => return RetryAdvice::Done,
     };
     let should_retry = response.headers.get(SHOULD_RETRY);
@@ -115,9 +113,6 @@ pub(super) fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> Re
     let parse = |it: &HeaderValue| retry_after::parse(it.to_str().ok()?.trim(), SystemTime::now());
     match after.and_then(parse) {
         _ if !may_help => RetryAdvice::Done,
-        // A server that names a time, or rejects the rate of requests, has not acted. Any other
-        // error may come from a gateway that stopped waiting.
-        None if !asks_for_less => RetryAdvice::IfRecognized,
         after => RetryAdvice::Again(after),
     }
 }

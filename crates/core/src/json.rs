@@ -62,13 +62,12 @@ pub fn max_values(max_size: usize) -> usize {
 /// Reads a part of a JSON text, with at most this many values. A duplicate field is rejected:
 /// programs that saw the request earlier may have used the other one.
 pub fn read(json: &[u8], scope: &JsonScope, max_values: usize) -> Result<Value, JsonError> {
-    let (value, _) = read_with(json, scope, max_values, true)?;
-    Ok(value)
+    read_with(json, scope, max_values, true)
 }
 
-/// Reads a whole text; of duplicate fields, the last counts, as almost everywhere (RFC 8259, 4).
-/// Returns the number of values that are left, too.
-pub fn read_counted(json: &[u8], max_values: usize) -> Result<(Value, usize), JsonError> {
+/// Reads a whole text, with at most this many values; of duplicate fields, the last counts, as almost
+/// everywhere (RFC 8259, 4).
+pub fn read_whole(json: &[u8], max_values: usize) -> Result<Value, JsonError> {
     let read = |json: &[u8]| read_with(json, &JsonScope::Whole, max_values, false);
     read(json).or_else(|error| match (&error, repaired(json)) {
         (JsonError::Syntax(_), Some(json)) => read(&json),
@@ -104,8 +103,7 @@ fn escaped_unit(json: &[u8], at: usize) -> Option<u16> {
 
 /// Reads a part of a text that is rejected anyway: of duplicate fields, the last counts.
 pub fn read_leniently(json: &[u8], scope: &JsonScope) -> Option<Value> {
-    let (value, _) = read_with(json, scope, usize::MAX, false).ok()?;
-    Some(value)
+    read_with(json, scope, usize::MAX, false).ok()
 }
 
 fn read_with(
@@ -113,7 +111,7 @@ fn read_with(
     scope: &JsonScope,
     max_values: usize,
     is_strict: bool,
-) -> Result<(Value, usize), JsonError> {
+) -> Result<Value, JsonError> {
     let reader = JsonReader {
         max_values,
         values_left: Cell::new(max_values),
@@ -128,11 +126,10 @@ fn read_with(
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = seed.deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
-    let value = value.map_err(|error| match reader.rejection.take() {
+    value.map_err(|error| match reader.rejection.take() {
         Some(sentence) => JsonError::Rejected(sentence),
         None => JsonError::Syntax(error),
-    })?;
-    Ok((value, reader.values_left.get()))
+    })
 }
 
 /// The state while a text is read.

@@ -27,7 +27,7 @@ pub struct ModelCall {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolRequest {
-    /// The tool's id: `Toolkit.Tool@x.y.z`; the tool's name on MCP servers.
+    /// The tool's id: `Toolkit.Tool@x.y.z`.
     pub tool_id: String,
     /// The input.
     pub input: Value,

@@ -1,6 +1,6 @@
 //! References in schemas, which APIs accept in one notation or not at all.
 //!
-//! Definitions of this library have none, but those of other MCP servers do: into any place of the
+//! Definitions of this library have none, but those of other servers do: into any place of the
 //! schema, or by name.
 
 use std::{collections::HashMap, ptr};

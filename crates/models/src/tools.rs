@@ -45,18 +45,14 @@ pub(super) struct ListedTool {
 const LONGEST_OPENAI_DESCRIPTION: usize = 1024;
 
 impl ModelTools {
-    /// Lists tools of any server: those of a [`Toolkit`](lambda_tools_core::Toolkit), of
-    /// `OxpClient::tools` or of `McpClient::tools`. Those whose definitions are too large are left out,
-    /// with a warning in the log.
-    pub fn new<D: Into<ToolDefinition>>(
-        api: ModelApi,
-        definitions: impl IntoIterator<Item = D>,
-    ) -> Self {
-        let definitions = definitions.into_iter().map(Into::into);
+    /// Lists tools of any server: those of a [`Toolkit`](lambda_tools_core::Toolkit) or of
+    /// `OxpClient::tools`. Those whose definitions are too large are left out, with a warning in the
+    /// log.
+    pub fn new(api: ModelApi, definitions: impl IntoIterator<Item = ToolDefinition>) -> Self {
         let mut list = Vec::new();
         let mut tools = HashMap::new();
         let mut left = LARGEST_LIST;
-        for definition in newest(definitions.collect()) {
+        for definition in newest(definitions) {
             let is_taken = |name: &str| tools.contains_key(name);
             let name = if api == ModelApi::AgentCore {
                 // The function finds the tool by this name.
@@ -98,7 +94,8 @@ fn qualified(id: &str) -> &str {
 }
 
 /// Returns the newest version of each tool, in their order.
-fn newest(definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+fn newest(definitions: impl IntoIterator<Item = ToolDefinition>) -> Vec<ToolDefinition> {
+    let definitions: Vec<_> = definitions.into_iter().collect();
     let mut newest: HashMap<String, (usize, Option<Version>)> = HashMap::new();
     for (index, definition) in definitions.iter().enumerate() {
         let version = Version::parse(&definition.version).ok();

@@ -21,11 +21,13 @@ use test_support::{
     Running,
     aws::CREDENTIALS,
     built,
+    documents::blocks,
     dynamodb::DynamoDb,
     invocations::{Function, Limits},
     isolated,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     openid::{Act, Browser, OpenId},
+    repository,
 };
 
 type Client = RunningService<RoleClient, ()>;
@@ -101,6 +103,35 @@ async fn rmcp_works_in_both_eras() {
         };
         peer.verify(toolbox, client).await;
     }
+}
+
+#[test]
+fn the_page_has_the_program() {
+    let page = std::fs::read_to_string(repository("docs/clients.md")).unwrap();
+    let blocks = blocks("docs/clients.md", &page);
+    let mut marked = blocks.iter().filter(|block| block.mark.is_some());
+    let block = marked.next().expect("the page has a marked block");
+    assert_eq!(block.text, include_str!("../src/main.rs"));
+    assert!(marked.next().is_none(), "no test runs another block");
+}
+
+#[test]
+#[ignore = "needs what sam build makes; run tests/all"]
+fn the_program_of_the_page_lists_and_calls_tools() {
+    let mut toolbox = isolated(Command::new(built("sam/Toolbox/bootstrap")));
+    toolbox.envs([("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]);
+    let (_running, url) = Running::serving(&mut toolbox);
+    let run = |key| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_mcp_client"));
+        program.envs([("MCP_URL", format!("{url}/mcp").as_str()), ("MCP_KEY", key)]);
+        program.output().unwrap()
+    };
+    let output = run(KEY);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{stdout}");
+    assert!(stdout.starts_with("Calculator_Add: "), "{stdout}");
+    assert!(stdout.ends_with("{\"result\":15}\n"), "{stdout}");
+    assert!(!run(WRONG_KEY).status.success());
 }
 
 /// With nothing but the URL: the client registers itself, and checks what the server says about

@@ -156,8 +156,6 @@ pub enum Command {
     Request(String),
     /// Connects Claude Code. A local server prints the same command.
     Connect(String),
-    /// Runs an example of the library with the server's URL.
-    Example(String),
     /// Writes to a file.
     Write(String),
 }
@@ -184,9 +182,6 @@ impl Command {
         let package = match words.as_slice() {
             [] => "hello",
             ["-p", package @ ("hello" | "toolbox")] => package,
-            ["--example", name, "--features", "client"] => {
-                return Some(Self::Example((*name).to_owned()));
-            }
             _ => return None,
         };
         Some(Self::Serve {

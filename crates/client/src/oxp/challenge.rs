@@ -56,7 +56,6 @@ impl OxpClient {
             let after = match advice_on(response.as_ref()) {
                 // The server may recover before the user decides.
                 RetryAdvice::Again(after) => after,
-                RetryAdvice::IfRecognized => None,
                 RetryAdvice::Done => match decision_in(&response?)? {
                     Some(decision) => return Ok(decision),
                     None => None,

@@ -114,7 +114,6 @@ impl ErrorBody {
                 challenges: missing.authorization,
                 user_id: missing.user_id,
                 secrets: missing.secrets.into_iter().map(|it| it.id).collect(),
-                request_state: None,
             }),
             (400, None) => CallOutcome::ServerError(ServerError {
                 message: self.message,

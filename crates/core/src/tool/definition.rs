@@ -36,20 +36,6 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// Creates the definition of a tool of which only the name is known.
-    #[doc(hidden)]
-    pub fn named(name: String) -> Self {
-        Self {
-            id: name.clone(),
-            name,
-            description: String::new(),
-            version: String::new(),
-            input_schema: Value::Null,
-            output_schema: Value::Null,
-            requirements: Requirements::default(),
-        }
-    }
-
     #[doc(hidden)]
     pub fn of(id: &ToolId, tool: &ToolParts) -> Self {
         let mut input_schema = tool.input.value().clone();

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::header::{CONTENT_TYPE, LINK, LOCATION};
-use lambda_tools_core::{Context, Failure, json::read_counted};
+use lambda_tools_core::{Context, Failure, json::read_whole};
 use reqwest::{Response, Url};
 use serde_json::{Map, Value, json};
 
@@ -99,8 +99,8 @@ fn content(media_type: String, body: &[u8]) -> Value {
 /// Returns JSON as its value, text as text, and other bytes as an object with their base64.
 fn read(essence: &str, body: Vec<u8>) -> Result<Value, Failure> {
     if is_json(essence) || essence.is_empty() {
-        match read_counted(&body, MOST_VALUES) {
-            Ok((value, _)) => return Ok(value),
+        match read_whole(&body, MOST_VALUES) {
+            Ok(value) => return Ok(value),
             Err(_) if essence.is_empty() => {}
             Err(_) => return Err(Failure::new("The API's response is not JSON, or too large")),
         }

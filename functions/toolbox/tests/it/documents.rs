@@ -93,11 +93,6 @@ impl Page {
                     let server = self.server();
                     assert_eq!(command.replace(ADDRESS, &server.url), server.connect);
                 }
-                Command::Example(name) => {
-                    let mut example =
-                        process::Command::new(built(&format!("debug/examples/{name}")));
-                    stdout_of(&example.arg(&self.server().url).output().unwrap());
-                }
                 Command::Request(command) => {
                     let (status, body) = self.request(&command);
                     let is_last = commands.peek().is_none();

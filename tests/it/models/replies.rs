@@ -1,20 +1,13 @@
-//! Models' calls, run by the clients, and the results as each API takes them.
+//! Models' calls, and their results as each API takes them; lists of tools of any server.
 
 use std::time::{Duration, Instant};
 
 use lambda_tools::{
     ToolDefinition,
-    client::ClientOptions,
     models::{ModelApi, ModelTools},
 };
 use serde_json::{Map, Value, json};
-use test_support::{
-    Running, answer,
-    models::{assert_list, check_with_sdks, functions},
-};
-
-use super::{FakeServer, JSON, discovery, mcp, now, once, oxp, result};
-use crate::tools::program;
+use test_support::models::{assert_list, check_with_sdks, functions};
 
 const APIS: [(&str, ModelApi); 5] = [
     ("openai", ModelApi::OpenAi { strict: true }),
@@ -110,89 +103,116 @@ fn blocks<'a>(messages: &'a [Value], name: &str) -> &'a [Value] {
     message[name].as_array().unwrap()
 }
 
-/// Calls with every kind of outcome, and what the model is told.
-fn calls() -> Vec<(&'static str, Value, &'static str)> {
-    vec![
-        ("Calculator_Add", json!({"a": 10, "b": 5}), "15"),
+/// Returns the definitions in a list of a server.
+fn definitions(list: Value) -> Vec<ToolDefinition> {
+    serde_json::from_value(list).unwrap()
+}
+
+/// Returns the definitions of tools with these input schemas.
+fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
+    let tool = |(number, schema): (usize, &Value)| {
+        json!({"id": format!("T.T{number}@1.0.0"), "name": format!("T_T{number}"),
+            "description": "A tool.", "version": "1.0.0", "input_schema": schema})
+    };
+    definitions(schemas.iter().enumerate().map(tool).collect())
+}
+
+fn calculator() -> Vec<ToolDefinition> {
+    let number = json!({"type": "number"});
+    definitions(
+        json!([{"id": "Calculator.Add@1.0.0", "name": "Calculator_Add",
+        "description": "Adds two numbers together.", "version": "1.0.0",
+        "input_schema": {"type": "object", "required": ["a", "b"],
+            "properties": {"a": number, "b": number}}}]),
+    )
+}
+
+/// Returns calls, the result of each if its name is known, and the text that the model gets.
+fn calls() -> [(&'static str, Result<Value, &'static str>, &'static str); 7] {
+    let add = "Calculator_Add";
+    [
+        (add, Ok(json!(15)), "15"),
+        (add, Ok(json!({"sum": 15})), r#"{"sum":15}"#),
+        (add, Ok(json!("fifteen")), "fifteen"),
+        (add, Ok(json!(" ")), r#"" ""#),
+        (add, Err("b: Is required"), "b: Is required"),
+        (add, Err(""), "The tool failed."),
         (
             "Calculator_Ad",
-            json!({}),
+            Ok(Value::Null),
             "There is no tool with this name. Did you mean Calculator_Add?",
-        ),
-        (
-            "Calculator_Add",
-            json!({"a": "ten", "b": null}),
-            "a: Must be a number",
-        ),
-        (
-            "Doorbell_Ring",
-            json!({"doorbell_id": "x"}),
-            "The same call may succeed after 0.5 seconds.",
-        ),
-        (
-            "SMS_Send",
-            json!({"to": "a", "message": "b"}),
-            "TWILIO_API_KEY",
         ),
     ]
 }
 
-fn check(api: ModelApi, messages: &[Value]) {
-    let results = results(api, messages);
-    assert_eq!(results.len(), calls().len());
-    for (index, ((_, _, expected), (id, text, is_error))) in
-        calls().iter().zip(&results).enumerate()
-    {
-        assert_eq!(*id, format!("call-{index}"));
-        let is_value = index == 0;
-        let is_expected = if is_value {
-            text == expected || text == "{\"result\":15}"
-        } else {
-            text.contains(expected)
-        };
-        assert!(is_expected, "{api:?}: {text} instead of {expected}");
-        assert!(is_error.is_none_or(|it| it != is_value), "{api:?}: {text}");
-    }
-}
-
-async fn replies_and_messages() -> Vec<Value> {
-    let (_running, url) = Running::serving(program().env("TOOLS_SECRETS", "none"));
-    let (oxp, mcp) = (oxp(&url, once()), mcp(&url, once()));
-    let (for_oxp, for_mcp) = (oxp.tools().await.unwrap(), mcp.tools().await.unwrap());
+/// Returns a model's reply with these calls and the messages with their results, for each API.
+fn replies_and_messages() -> Vec<Value> {
     let mut lines = Vec::new();
     for (name, api) in APIS {
-        let made: Vec<_> = calls()
-            .into_iter()
-            .map(|(tool, input, _)| (tool, input))
-            .collect();
+        let input = json!({"a": 10, "b": 5});
+        let made = calls().map(|(tool, ..)| (tool, input.clone()));
         let reply = reply(api, &made);
-        let tools = ModelTools::new(api, for_oxp.clone());
-        let mcp_tools = ModelTools::new(api, for_mcp.clone());
-        assert_list(name, tools.list());
-        assert_list(name, mcp_tools.list());
-        let messages = oxp.respond(&tools, &reply).await;
-        check(api, &messages);
+        let tools = ModelTools::new(api, calculator());
+        let known = calls();
+        let run = tools.calls(&reply).into_iter().zip(&known);
+        let run = run.map(|(call, (_, result, _))| {
+            let result = match &call.request {
+                Ok(request) => {
+                    assert_eq!(request.tool_id, "Calculator.Add@1.0.0");
+                    assert_eq!(request.input, input);
+                    result.clone().map_err(str::to_owned)
+                }
+                Err(message) => Err(message.clone()),
+            };
+            (call, result)
+        });
+        let messages = tools.messages(run);
+        let results = results(api, &messages);
+        assert_eq!(results.len(), known.len());
+        for (index, ((tool, result, expected), (id, text, is_error))) in
+            known.iter().zip(&results).enumerate()
+        {
+            assert_eq!(*id, format!("call-{index}"));
+            let is_failure = result.is_err() || *tool != "Calculator_Add";
+            assert!(
+                is_error.is_none_or(|it| it == is_failure),
+                "{api:?}: {text}"
+            );
+            // Gemini takes values and messages of every kind as they are.
+            let is_raw = api == ModelApi::Gemini && text.trim().is_empty();
+            assert!(
+                is_raw || text == expected,
+                "{api:?}: {text} instead of {expected}"
+            );
+        }
         lines.push(json!({"api": name, "reply": reply, "messages": messages}));
-        let messages = mcp.respond(&mcp_tools, &reply).await;
-        check(api, &messages);
-        lines.push(json!({"api": name, "reply": reply, "messages": messages}));
-        lines.push(json!({"api": name, "tools": tools.list()}));
-        lines.push(json!({"api": name, "tools": mcp_tools.list()}));
-        let silent = json!({"role": "assistant", "content": "Nothing to do."});
-        assert_eq!(oxp.respond(&tools, &silent).await, [Value::Null; 0]);
     }
     lines
 }
 
-#[tokio::test]
-async fn every_outcome_is_a_result_that_the_model_can_act_on() {
-    assert_eq!(replies_and_messages().await.len(), 20);
+#[test]
+fn every_result_is_a_message_that_the_model_can_act_on() {
+    assert_eq!(replies_and_messages().len(), APIS.len());
 }
 
-#[tokio::test]
+#[test]
+fn a_reply_without_calls_has_no_messages() {
+    for (_, api) in APIS {
+        let tools = ModelTools::new(api, calculator());
+        for silent in [
+            reply(api, &[]),
+            json!({"role": "assistant", "content": "Nothing to do."}),
+        ] {
+            assert!(tools.calls(&silent).is_empty(), "{silent}");
+        }
+        assert_eq!(tools.messages([]), [Value::Null; 0]);
+    }
+}
+
+#[test]
 #[ignore = "needs the SDKs of models' APIs; run tests/all"]
-async fn the_sdks_accept_the_results() {
-    let lines = replies_and_messages().await;
+fn the_sdks_accept_the_results() {
+    let lines = replies_and_messages();
     check_with_sdks(&lines).unwrap();
     // A result of another call.
     let mut wrong = lines[0].clone();
@@ -200,13 +220,10 @@ async fn the_sdks_accept_the_results() {
     assert!(check_with_sdks(&[wrong]).is_err());
 }
 
-#[tokio::test]
-async fn a_call_is_found_in_every_part_of_a_response() {
-    let (_running, url) = Running::serving(&mut program());
-    let client = oxp(&url, once());
-    let definitions = client.tools().await.unwrap();
+#[test]
+fn a_call_is_found_in_every_part_of_a_response() {
     for (_, api) in APIS {
-        let tools = ModelTools::new(api, definitions.clone());
+        let tools = ModelTools::new(api, calculator());
         let whole = reply(api, &[("Calculator_Add", json!({"a": 1, "b": 2}))]);
         let (list, response) = match api {
             ModelApi::OpenAi { .. } => (
@@ -229,109 +246,60 @@ async fn a_call_is_found_in_every_part_of_a_response() {
             let calls = tools.calls(&part);
             assert_eq!(calls.len(), 1, "{part}");
             let request = calls[0].request.as_ref().unwrap();
-            assert_eq!(request.tool_id, "Calculator.Add@10.0.0");
+            assert_eq!(request.tool_id, "Calculator.Add@1.0.0");
             assert_eq!(request.input, json!({"a": 1, "b": 2}));
         }
     }
 }
 
-#[tokio::test]
-async fn arguments_that_are_not_an_object_become_a_result() {
-    let (_running, url) = Running::serving(&mut program());
-    let client = oxp(&url, once());
-    let api = ModelApi::OpenAi { strict: false };
-    let tools = ModelTools::new(api, client.tools().await.unwrap());
+#[test]
+fn arguments_that_are_not_an_object_are_a_message() {
+    let tools = ModelTools::new(ModelApi::OpenAi { strict: false }, calculator());
     for (arguments, expected) in [
-        ("{\"a\": 1", "The arguments are not valid JSON: "),
-        ("[1]", "The arguments must be a JSON object."),
-        ("", "b: Is required"),
-        ("{\"a\": 1, \"b\": 2}", "3"),
+        ("{\"a\": 1", Err("The arguments are not valid JSON: ")),
+        ("[1]", Err("The arguments must be a JSON object.")),
+        ("", Ok(json!({}))),
+        ("{\"a\": 1, \"b\": 2}", Ok(json!({"a": 1, "b": 2}))),
     ] {
         let call = json!({"id": "1", "type": "function",
             "function": {"name": "Calculator_Add", "arguments": arguments}});
-        let messages = client.respond(&tools, &call).await;
-        let text = messages[0]["content"].as_str().unwrap();
-        assert!(text.contains(expected), "{arguments}: {text}");
-    }
-}
-
-/// Starts a server that lists one tool, and gives its calls this answer.
-async fn with_one_tool(status: u16, body: &'static str) -> FakeServer {
-    let list = r#"{"items": [{"id": "T.T@1.0.0", "name": "T_T", "description": "A tool.",
-        "version": "1.0.0", "input_schema": {"type": "object", "properties": {}}}]}"#;
-    FakeServer::start(move |_, request| {
-        now(match request.method.as_str() {
-            "GET" => answer(200, JSON, list),
-            _ => answer(status, JSON, body),
-        })
-    })
-    .await
-}
-
-#[tokio::test]
-async fn a_user_has_to_open_the_url_of_a_challenge() {
-    let body = r#"{"message": "Access is missing", "missing_requirements": {"user_id": true,
-        "authorization": [{"id": "google", "url": "https://a.example/1", "check_url": ""}]}}"#;
-    let server = with_one_tool(400, body).await;
-    let client = oxp(&server.url(), once());
-    let tools = ModelTools::new(ModelApi::Anthropic, client.tools().await.unwrap());
-    let call = reply(ModelApi::Anthropic, &[("T_T", json!({}))]);
-    let complete = |call: lambda_tools::client::CallRequest| call.user_id("user-1");
-    let messages = client.respond_with(&tools, &call, complete).await;
-    let (_, text, is_error) = &results(ModelApi::Anthropic, &messages)[0];
-    assert_eq!(*is_error, Some(true));
-    for part in ["Access is missing", "https://a.example/1", "the user's id"] {
-        assert!(text.contains(part), "{text}");
-    }
-    let requests = server.requests();
-    let sent = requests.last().unwrap().message();
-    assert_eq!(sent["context"]["user_id"], "user-1");
-}
-
-#[tokio::test]
-async fn a_server_that_does_not_respond_is_a_result() {
-    for (status, expected) in [(503, "may or may not have run"), (401, "credentials")] {
-        let server = with_one_tool(status, "{}").await;
-        let client = oxp(&server.url(), once());
-        let tools = ModelTools::new(ModelApi::Bedrock, client.tools().await.unwrap());
-        let call = reply(ModelApi::Bedrock, &[("T_T", json!({}))]);
-        let messages = client.respond(&tools, &call).await;
-        let (_, text, is_error) = &results(ModelApi::Bedrock, &messages)[0];
-        assert!(text.contains(expected) && *is_error == Some(true), "{text}");
+        let request = tools.calls(&call).swap_remove(0).request;
+        match (request, expected) {
+            (Ok(request), Ok(expected)) => assert_eq!(request.input, expected),
+            (Err(message), Err(start)) => assert!(message.starts_with(start), "{message}"),
+            (request, _) => panic!("{arguments}: {request:?}"),
+        }
     }
 }
 
 /// Definitions of other servers have references, earlier drafts, and names of any kind.
-#[tokio::test]
-async fn tools_of_any_mcp_server_are_listed_and_called() {
+#[test]
+fn tools_of_any_server_are_listed_and_called() {
     let long = "a".repeat(100);
-    let server = FakeServer::start(move |_, request| {
-        let message = request.message();
-        let tool = |name: &str, schema: Value| json!({"name": name, "inputSchema": schema});
-        let pet = json!({"type": "object", "additionalProperties": false, "required": ["name"],
-            "properties": {"name": {"type": "string"}, "child": {"$ref": "#/definitions/Pet"}}});
-        let answer = match message["method"].as_str() {
-            Some("tools/list") => json!({"resultType": "complete", "tools": [
-                tool("find.pets", json!({"$schema": "http://json-schema.org/draft-07/schema#",
-                    "type": "object", "additionalProperties": false, "required": ["$pet"],
-                    "properties": {"$pet": {"$ref": "#/definitions/Pet"},
-                        "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
-                    "definitions": {"Pet": pet}})),
-                tool(&long, json!({"$ref": "#/$defs/In", "$defs": {"In": {"type": "object",
-                    "properties": {"a": {"$ref": "https://a.example/s"}}}}})),
-                tool(&long.replace('a', "b"), json!({"type": "object", "anyOf": [
-                    {"$ref": "#/$defs/A"}, {"$ref": "#"}],
-                    "$defs": {"A": {"type": "object", "properties": {"x": {"type": "string"}}}}})),
-            ]}),
-            Some("tools/call") => json!({"resultType": "complete",
-                "content": [{"type": "text", "text": message["params"].to_string()}]}),
-            _ => discovery(),
-        };
-        now(result(&request, &answer))
-    })
-    .await;
-    let client = mcp(&server.url(), once());
-    let definitions = client.tools().await.unwrap();
+    let tool = |name: &str, schema: Value| json!({"id": name, "name": name, "description": "", "version": "", "input_schema": schema});
+    let pet = json!({"type": "object", "additionalProperties": false, "required": ["name"],
+        "properties": {"name": {"type": "string"}, "child": {"$ref": "#/definitions/Pet"}}});
+    let definitions = definitions(json!([
+        tool(
+            "find.pets",
+            json!({"$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "additionalProperties": false, "required": ["$pet"],
+            "properties": {"$pet": {"$ref": "#/definitions/Pet"},
+                "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
+            "definitions": {"Pet": pet}})
+        ),
+        tool(
+            &long,
+            json!({"$ref": "#/$defs/In", "$defs": {"In": {"type": "object",
+            "properties": {"a": {"$ref": "https://a.example/s"}}}}})
+        ),
+        tool(
+            &long.replace('a', "b"),
+            json!({"type": "object", "anyOf": [
+            {"$ref": "#/$defs/A"}, {"$ref": "#"}],
+            "$defs": {"A": {"type": "object", "properties": {"x": {"type": "string"}}}}})
+        ),
+    ]));
     for (name, api) in APIS {
         let tools = ModelTools::new(api, definitions.clone());
         assert_list(name, tools.list());
@@ -348,38 +316,18 @@ async fn tools_of_any_mcp_server_are_listed_and_called() {
             quoted("_pet_")
         };
         let pet = json!({"name": "Rex", "child": null});
-        let calls = [
-            (quoted("find_pets_"), json!({parameter: pet, "pair": null})),
-            (quoted("aaaa"), json!({})),
+        let (pets, other) = (quoted("find_pets_"), quoted("aaaa"));
+        assert_eq!(other.len(), 64);
+        let made = [
+            (&*pets, json!({parameter: pet, "pair": null})),
+            (&*other, json!({})),
         ];
-        assert_eq!(calls[1].0.len(), 64);
-        let calls: Vec<_> = calls
-            .iter()
-            .map(|(tool, input)| (&**tool, input.clone()))
-            .collect();
-        let messages = client.respond(&tools, &reply(api, &calls)).await;
-        let results = results(api, &messages);
-        let sent: Vec<Value> = results
-            .iter()
-            .map(|(_, text, _)| serde_json::from_str(text).unwrap())
-            .collect();
-        assert_eq!(sent[0]["name"], "find.pets");
-        assert_eq!(sent[0]["arguments"], json!({"$pet": {"name": "Rex"}}));
-        assert_eq!(sent[1]["name"].as_str().unwrap().len(), 100);
+        let calls = tools.calls(&reply(api, &made)).into_iter();
+        let requests: Vec<_> = calls.map(|call| call.request.unwrap()).collect();
+        assert_eq!(requests[0].tool_id, "find.pets");
+        assert_eq!(requests[0].input, json!({"$pet": {"name": "Rex"}}));
+        assert_eq!(requests[1].tool_id, long);
     }
-}
-
-/// Returns the definitions of a server whose tools have these input schemas.
-async fn definitions_with(schemas: &[Value]) -> Vec<ToolDefinition> {
-    let tool = |(number, schema): (usize, &Value)| {
-        json!({"id": format!("T.T{number}@1.0.0"), "name": format!("T_T{number}"),
-            "description": "A tool.", "version": "1.0.0", "input_schema": schema})
-    };
-    let tools: Vec<_> = schemas.iter().enumerate().map(tool).collect();
-    let list = json!({"items": tools}).to_string();
-    let server = FakeServer::fixed(200, JSON, list).await;
-    let options = ClientOptions::default().max_response_size(64 << 20);
-    oxp(&server.url(), options).tools().await.unwrap()
 }
 
 /// Returns a schema whose properties are made from their numbers.
@@ -469,12 +417,12 @@ fn multiplying() -> Vec<(&'static str, Value)> {
     ]
 }
 
-#[tokio::test]
-async fn no_definition_is_multiplied() {
+#[test]
+fn no_definition_is_multiplied() {
     let others = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let mut wrong = Vec::new();
     for (what, schema) in multiplying() {
-        let definitions = definitions_with(&[schema, others.clone()]).await;
+        let definitions = definitions_with(&[schema, others.clone()]);
         for (name, api) in APIS {
             let begun = Instant::now();
             let tools = ModelTools::new(api, definitions.clone());
@@ -490,12 +438,12 @@ async fn no_definition_is_multiplied() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-#[tokio::test]
-async fn a_definition_that_is_too_large_is_left_out() {
+#[test]
+fn a_definition_that_is_too_large_is_left_out() {
     let described = |length: usize| json!({"type": "object", "properties": {"a": {"type": "string", "description": "x".repeat(length)}}});
     let values: Value = (0..100_000).collect();
     let many = json!({"type": "object", "properties": {"a": {"enum": values}}});
-    let definitions = definitions_with(&[described(250_000), described(270_000), many]).await;
+    let definitions = definitions_with(&[described(250_000), described(270_000), many]);
     for (_, api) in APIS {
         let tools = ModelTools::new(api, definitions.clone());
         assert_eq!(functions(tools.list()).len(), 1, "{api:?}");
@@ -506,7 +454,7 @@ async fn a_definition_that_is_too_large_is_left_out() {
         );
     }
     // Tools that together are larger than any API accepts.
-    let definitions = definitions_with(&vec![described(250_000); 200]).await;
+    let definitions = definitions_with(&vec![described(250_000); 200]);
     let tools = ModelTools::new(ModelApi::Anthropic, definitions);
     let size = json!(tools.list()).to_string().len();
     assert!((10 << 20..20 << 20).contains(&size), "{size} bytes");
