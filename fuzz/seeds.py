@@ -224,9 +224,9 @@ def recording():
 def reply():
     for value in expected():
         if isinstance(value, dict) and "jsonrpc" in value:
-            value["id"] = 7
+            value["id"] = "id-1"
         yield json.dumps(value, separators=(",", ":")).encode()
-    yield b"{\"id\":7,\"result\":{\"content\":[],\"content\":[{}]}}"
+    yield b"{\"id\":\"id-1\",\"result\":{\"content\":[],\"content\":[{}]}}"
     yield b"1696507200"
     yield b"Sun, 06 Nov 1994 08:49:47 GMT"
 

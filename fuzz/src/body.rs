@@ -1,5 +1,5 @@
-//! Bodies of calls: a tool that a body calls gets the same call after a client has sent it again,
-//! in every format of the protocol, and bodies get a response of the protocol.
+//! Bodies of calls: a tool that a body calls gets the same call after it has been sent again, in every
+//! format of the protocol, and bodies get a response of the protocol.
 //!
 //! Only some responses are checked: that takes long, and the target `event` does it too.
 

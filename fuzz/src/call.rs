@@ -1,4 +1,4 @@
-//! Calls as a program describes them to a client: the tool gets the same call in every format of
+//! Calls as a program describes them: the tool gets the same call in every format of
 //! every protocol.
 //!
 //! The target `body` starts with bytes, most of which are not a call; here, every input is one. The

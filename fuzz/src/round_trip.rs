@@ -1,11 +1,16 @@
-//! A call on its way from a client of the library to a tool.
+//! A call on its way to a tool: from a client of the library, or, over MCP, as the protocol describes it.
 
 use std::sync::LazyLock;
 
 use lambda_tools::{
     client::{CallRequest, opentool::FunctionCall, oxp::Dialect},
-    http::HeaderMap,
+    http::{
+        HeaderMap, HeaderValue,
+        header::{ACCEPT, CONTENT_TYPE},
+    },
 };
+
+use serde_json::json;
 
 use crate::{
     clients::Clients,
@@ -13,14 +18,7 @@ use crate::{
     runtime::wait,
 };
 
-/// The response to every call: over MCP, a call is sent only to a server that responds.
-const RESPONSE: &[u8] = br#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
-
-static CLIENTS: LazyLock<Clients> = LazyLock::new(|| {
-    let clients = Clients::new();
-    clients.respond_with(200, RESPONSE);
-    clients
-});
+static CLIENTS: LazyLock<Clients> = LazyLock::new(Clients::new);
 
 /// The format of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ impl CallFormat {
     }
 }
 
-/// Connects the clients: they count for no input.
+/// Makes the clients: they count for no input.
 pub(crate) fn prepare() {
     LazyLock::force(&CLIENTS);
 }
@@ -69,23 +67,37 @@ impl RoundTrip {
         self.0.call(format.path(), headers, body)
     }
 
-    /// Returns the call after a client has sent it, or the response if it did not arrive.
+    /// Returns the call after it has been sent, or the response if it did not arrive.
     pub(crate) fn of(&self, call: &ToolCall, format: CallFormat) -> Result<ToolCall, String> {
         match format {
             CallFormat::OxpHeader => send_oxp(call, Dialect::Header),
             CallFormat::OxpSchema => send_oxp(call, Dialect::Schema),
             CallFormat::Otc => send_oxp(call, Dialect::Otc),
             CallFormat::OpenTool => send_opentool(call),
-            CallFormat::Mcp => send_mcp(call),
+            CallFormat::Mcp => return self.over_mcp(call),
         }
         let request = CLIENTS.sent();
         assert_eq!(request.uri().path(), format.path());
         self.received(format, request.headers(), request.body())
     }
+
+    fn over_mcp(&self, call: &ToolCall) -> Result<ToolCall, String> {
+        let json = HeaderValue::from_static("application/json");
+        let headers = [(CONTENT_TYPE, json.clone()), (ACCEPT, json)];
+        let mut params = json!({"name": name_of(call), "arguments": call.input});
+        if let Some(call_id) = &call.call_id {
+            params["_meta"] = json!({"lambda-tools/call-id": call_id});
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        let headers = HeaderMap::from_iter(headers);
+        self.received(CallFormat::Mcp, &headers, body.to_string().as_bytes())
+    }
 }
 
 fn send_oxp(call: &ToolCall, dialect: Dialect) {
-    let mut request = request_of(call, &call.tool);
+    let call_id = call.call_id.as_deref().unwrap_or_default();
+    let mut request = CallRequest::new(&call.tool).call_id(call_id);
+    request = request.input(call.input.clone());
     if let Some(trace_id) = &call.trace_id {
         request = request.trace_id(trace_id);
     }
@@ -109,20 +121,8 @@ fn send_opentool(call: &ToolCall) {
     let _ = wait(CLIENTS.opentool.call(&call));
 }
 
-fn send_mcp(call: &ToolCall) {
-    let request = request_of(call, &name_of(call));
-    wait(CLIENTS.mcp.call(&request)).expect("MCP can carry the call");
-}
-
 /// Returns the tool's name in protocols that have no ids, which select the newest version.
 fn name_of(call: &ToolCall) -> String {
     let qualified = call.tool.split('@').next().unwrap_or_default();
     qualified.replace('.', "_")
-}
-
-/// Returns a call with an input and an id, which is empty if the call has none.
-fn request_of(call: &ToolCall, tool: &str) -> CallRequest {
-    let call_id = call.call_id.as_deref().unwrap_or_default();
-    let request = CallRequest::new(tool).call_id(call_id);
-    request.input(call.input.clone())
 }
