@@ -33,7 +33,7 @@ pub fn without_paths(mut text: &str) -> String {
         let url = rest.split([' ', '\t', '\r', '\n', '"', '<', '>']).next();
         let url = url
             .unwrap_or_default()
-            .trim_end_matches(|it| ")]}:,;.'`".contains(it));
+            .trim_end_matches(|it| "):,;.'`".contains(it));
         let host = url.split(['/', '\\', '?', '#']).next().unwrap_or_default();
         let path = if host.len() < url.len() { "/…" } else { "" };
         plain += &[

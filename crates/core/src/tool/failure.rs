@@ -41,6 +41,8 @@ pub struct FailureParts {
     /// a secret could not be recognized.
     longest_message: usize,
     pub developer_message: Option<String>,
+    /// URLs in the developer message lose their paths and queries, after the same step.
+    hides_paths: bool,
     pub can_retry: bool,
     pub retry_after: Option<Duration>,
     pub additional_prompt_content: Option<String>,
@@ -72,6 +74,7 @@ impl Failure {
             message: message.into(),
             longest_message: usize::MAX,
             developer_message: None,
+            hides_paths: false,
             can_retry: false,
             retry_after: None,
             additional_prompt_content: None,
@@ -109,14 +112,14 @@ impl Failure {
             }
             cause = error.source();
         }
-        let text = without_paths(&text);
-        if was_unreachable {
-            // Nothing was sent, so nothing has happened.
-            return Self::new("The tool could not connect to a service that it needs")
-                .developer_message(text)
-                .retry();
-        }
-        Self::new("The tool could not complete the call").developer_message(text)
+        // Nothing was sent, so nothing has happened.
+        let mut failure = match was_unreachable {
+            true => Self::new("The tool could not connect to a service that it needs").retry(),
+            false => Self::new("The tool could not complete the call"),
+        };
+        failure = failure.developer_message(text);
+        failure.0.hides_paths = true;
+        failure
     }
 
     /// Adds text meant for logs and developers. It does go over the wire. As in all texts of a
@@ -125,6 +128,7 @@ impl Failure {
     #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
         self.0.developer_message = Some(text.into());
+        self.0.hides_paths = false;
         self
     }
 
@@ -204,6 +208,13 @@ impl Failure {
             parts.message = clipped(&parts.message, parts.longest_message).into_owned();
         }
         parts.developer_message.as_mut().map(clean);
+        if let Some(text) = parts
+            .developer_message
+            .as_mut()
+            .filter(|_| parts.hides_paths)
+        {
+            *text = without_paths(text);
+        }
         parts.additional_prompt_content.as_mut().map(clean);
         self
     }
@@ -258,18 +269,23 @@ mod tests {
             client.get(url).send().await?;
             Ok(())
         }
+        let text_of = |failure: Failure| {
+            // After the secrets: a part of one could not be recognized.
+            let redact = |text: &str| Some(text.replace("a secret", "[secret]"));
+            let failure = failure.redacted(redact);
+            failure.parts().developer_message.clone().unwrap()
+        };
         // Nobody listens on this port.
         let url = "http://127.0.0.1:1/patients/4711?name=ada";
-        let failure = send(url).await.unwrap_err();
-        let text = failure.parts().developer_message.as_deref().unwrap();
+        let text = text_of(send(url).await.unwrap_err());
         assert!(text.contains("(http://127.0.0.1:1/…)"), "{text}");
-        let boxed: Box<dyn Error + Send + Sync> = format!("GET {url} failed").into();
-        let failure = Failure::from_error(boxed);
-        let text = failure.parts().developer_message.as_deref();
-        assert_eq!(text, Some("GET http://127.0.0.1:1/… failed"));
+        let boxed: Box<dyn Error + Send + Sync> = format!("GET {url}&key=a secret failed").into();
+        let text = text_of(Failure::from_error(boxed));
+        assert_eq!(text, "GET http://127.0.0.1:1/… failed");
         // What a tool writes itself stays as it is.
-        let failure = Failure::new("no").developer_message(url);
-        assert_eq!(failure.parts().developer_message.as_deref(), Some(url));
+        for failure in [Failure::new("no"), Failure::from_error("an error")] {
+            assert_eq!(text_of(failure.developer_message(url)), url);
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(super) async fn of_response(
 /// Returns the failure of a request without a response.
 pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
     let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
-    let cause = Failure::from_error(error);
+    let cause = Failure::from_error(error.without_url());
     let message = match (is_connect, is_timeout) {
         (true, _) => "The API cannot be reached",
         (_, true) => "The API did not answer in time",
