@@ -121,11 +121,11 @@ pub(crate) fn credentials_in(
         let (named, made) = (options.secrets.get(name), secret_id(toolkit, name));
         let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
         let credential = credential_of(scheme, toolkit, named.unwrap_or(&made).clone());
-        let credential = credential.and_then(|it| match is_reserved && !it.secrets().is_empty() {
-            true => Err(format!(
-                "would have the secret {made}, which is reserved: name another one"
-            )),
-            false => Ok(it),
+        let is_free = |it: &Credential| !is_reserved || it.secrets().is_empty();
+        let credential = credential.and_then(|it| {
+            let error =
+                format!("would have the secret {made}, which is reserved: name another one");
+            Some(it).filter(is_free).ok_or(error)
         });
         (name.clone(), credential)
     };

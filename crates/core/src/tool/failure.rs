@@ -113,9 +113,10 @@ impl Failure {
             cause = error.source();
         }
         // Nothing was sent, so nothing has happened.
-        let mut failure = match was_unreachable {
-            true => Self::new("The tool could not connect to a service that it needs").retry(),
-            false => Self::new("The tool could not complete the call"),
+        let mut failure = if was_unreachable {
+            Self::new("The tool could not connect to a service that it needs").retry()
+        } else {
+            Self::new("The tool could not complete the call")
         };
         failure = failure.developer_message(text);
         failure.0.hides_paths = true;

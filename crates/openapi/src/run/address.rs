@@ -23,10 +23,10 @@ pub(super) fn check(tools: &ApiTools) -> Result<(), OpenApiError> {
     urls.clone()
         .try_for_each(|url| servers::checked(url).map(drop))
         .map_err(OpenApiError::new)?;
-    match tools.allow_private {
-        true => Ok(()),
-        false => urls.chain(issuers).try_for_each(|url| check_public(url)),
+    if tools.allow_private {
+        return Ok(());
     }
+    urls.chain(issuers).try_for_each(|url| check_public(url))
 }
 
 fn check_public(url: &str) -> Result<(), OpenApiError> {

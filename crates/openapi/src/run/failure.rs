@@ -75,9 +75,10 @@ pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
         _ => "The connection to the API broke",
     };
     // Without a connection, nothing was sent.
-    let warning = match is_connect || may_repeat {
-        true => "",
-        false => "; it may have done what it was asked: look before you call it again",
+    let warning = if is_connect || may_repeat {
+        ""
+    } else {
+        "; it may have done what it was asked: look before you call it again"
     };
     let can_retry = if is_connect {
         cause.can_retry()

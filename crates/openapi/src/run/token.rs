@@ -32,7 +32,9 @@ const MOST_TOKENS: usize = 1000;
 /// The tokens of this process, by the hashes of what they were requested with. Each has a lock of its
 /// own, so that an issuer that is slow delays no call with another token.
 #[derive(Default)]
-pub(super) struct Tokens(SyncMutex<HashMap<[u8; 32], Arc<Mutex<Option<Token>>>>>);
+pub(super) struct Tokens(SyncMutex<HashMap<[u8; 32], Place>>);
+
+type Place = Arc<Mutex<Option<Token>>>;
 
 struct Token {
     value: Secret,
@@ -86,7 +88,7 @@ impl Tokens {
         Ok(value)
     }
 
-    fn place_of(&self, asked: &TokenRequest<'_>) -> Arc<Mutex<Option<Token>>> {
+    fn place_of(&self, asked: &TokenRequest<'_>) -> Place {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= MOST_TOKENS {
             places.clear();

@@ -86,14 +86,15 @@ fn a_secret_is_redacted_in_every_place_of_a_url() {
         "#?^`{}/:;=@[\\]|$%&+,!'",
     ] {
         let encoded = |lower: bool| {
-            let characters =
-                secret
-                    .chars()
-                    .map(|it| match controls.contains(it) || escaped.contains(it) {
-                        true if lower => format!("%{:02x}", it as u32),
-                        true => format!("%{:02X}", it as u32),
-                        false => it.to_string(),
-                    });
+            let characters = secret.chars().map(|it| {
+                if !controls.contains(it) && !escaped.contains(it) {
+                    it.to_string()
+                } else if lower {
+                    format!("%{:02x}", it as u32)
+                } else {
+                    format!("%{:02X}", it as u32)
+                }
+            });
             characters.collect::<String>()
         };
         for encoded in [encoded(false), encoded(true)] {
