@@ -54,6 +54,96 @@ async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
     );
 }
 
+/// Different principals are different callers, and the same one is the same in each request.
+#[tokio::test]
+async fn the_caller_is_named_by_what_lasts_in_its_identity() {
+    let caller_of = async |authorizer: &Value| {
+        let (status, body) = call_as(Auth::none(), "Who.AmI", authorizer).await;
+        assert_eq!(status, 200, "{authorizer} {body}");
+        body["value"]["caller"].as_str().unwrap().to_owned()
+    };
+    let arn = "arn:aws:sts::1:assumed-role/app/x";
+    for (authorizer, caller) in [
+        (json!({"iam": {"userArn": arn}}), format!("iam {arn}")),
+        (
+            // All users of an identity pool share a role.
+            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "eu:1"}}}),
+            format!("iam {arn} eu:1"),
+        ),
+        (
+            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": ""}}}),
+            format!("iam {arn}"),
+        ),
+        (
+            jwt(&json!({"iss": ISSUER, "sub": "a", "client_id": "c"})),
+            format!("authorizer jwt {ISSUER} a"),
+        ),
+        (
+            jwt(&json!({"iss": ISSUER, "client_id": "c"})),
+            format!("authorizer client {ISSUER} c"),
+        ),
+        (
+            jwt(&json!({"iss": "a b", "sub": "c"})),
+            "authorizer jwt a%20b c".to_owned(),
+        ),
+        (
+            jwt(&json!({"iss": "a", "sub": "b c"})),
+            "authorizer jwt a b%20c".to_owned(),
+        ),
+        (
+            jwt(&json!({"iss": "a", "sub": "b%20c"})),
+            "authorizer jwt a b%2520c".to_owned(),
+        ),
+        (
+            json!({"lambda": {"principalId": "p", "sub": "s"}}),
+            "authorizer lambda p".to_owned(),
+        ),
+        (
+            json!({"lambda": {"principalId": "", "sub": "s"}}),
+            "authorizer lambda s".to_owned(),
+        ),
+    ] {
+        assert_eq!(caller_of(&authorizer).await, caller, "{authorizer}");
+    }
+    let hashed = caller_of(&json!({"lambda": {"team": "x"}})).await;
+    assert!(hashed.starts_with("authorizer hash "), "{hashed}");
+    for name in [
+        "auth_time",
+        "exp",
+        "iat",
+        "integrationLatency",
+        "jti",
+        "nbf",
+        "origin_jti",
+        "requestId",
+    ] {
+        let same = caller_of(&json!({"lambda": {"team": "x", name: "5"}})).await;
+        assert_eq!(same, hashed, "{name}");
+    }
+    for other in [
+        json!({"team": "y"}),
+        json!({"Team": "x"}),
+        json!({"team": "x", "role": "admin"}),
+        json!({"team": ["x"]}),
+    ] {
+        let caller = caller_of(&json!({"lambda": other})).await;
+        assert_ne!(caller, hashed, "{other}");
+    }
+    let mut event = test_support::lambda::event("sources/http-api.payload-1.0");
+    event["body"] = json!({"tool_id": "Who.AmI", "input": {}})
+        .to_string()
+        .into();
+    event["requestContext"]["identity"]["userArn"] = arn.into();
+    for (cognito, caller) in [
+        ("", format!("iam {arn}")),
+        ("eu:1", format!("iam {arn} eu:1")),
+    ] {
+        event["requestContext"]["identity"]["cognitoIdentityId"] = cognito.into();
+        let response = respond(&served(Gateway::new()), &event).await;
+        assert_eq!(response.body["value"]["caller"], caller, "{response:?}");
+    }
+}
+
 /// API Gateway has not verified claims that a Lambda authorizer returns.
 #[tokio::test]
 async fn other_principals_are_callers_without_a_user() {

@@ -178,3 +178,105 @@ impl fmt::Display for Caller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(id: &str) -> Caller {
+        Caller::ApiKey { id: id.into() }
+    }
+
+    fn jwt(id: &str, subject: Option<&str>) -> Caller {
+        Caller::Jwt {
+            id: id.into(),
+            subject: subject.map(str::to_owned),
+            scopes: Vec::new(),
+        }
+    }
+
+    fn token(issuer: &str, user: Option<&str>, client: &str) -> Caller {
+        let mut token = AccessToken::of(issuer.into());
+        token.user = user.map(str::to_owned);
+        token.client_id = Some(client.to_owned());
+        Caller::AccessToken(Arc::new(token))
+    }
+
+    fn gateway(gateway: &str, target: &str) -> Caller {
+        let (gateway, target) = (gateway.into(), target.into());
+        Caller::AgentCore { gateway, target }
+    }
+
+    /// Callers of one namespace share users and grants; those of one identity also share replays and
+    /// tasks.
+    #[test]
+    fn callers_share_a_namespace_or_even_an_identity() {
+        let iam = Caller::Iam {
+            principal: "a".into(),
+        };
+        let authorizer = Caller::Authorizer {
+            principal: "a".into(),
+        };
+        for (one, other, same_namespace, same_identity) in [
+            (key("a"), key("a"), true, true),
+            (key("a"), key("b"), false, false),
+            (jwt("a", Some("x")), jwt("a", Some("x")), true, true),
+            (jwt("a", Some("x")), jwt("a", Some("y")), true, false),
+            (jwt("a", Some("x")), jwt("a", None), true, false),
+            (jwt("a", Some("x")), jwt("b", Some("x")), false, false),
+            // Whichever client the user calls with.
+            (
+                token("i", Some("x"), "c"),
+                token("i", Some("x"), "d"),
+                true,
+                true,
+            ),
+            (
+                token("i", Some("x"), "c"),
+                token("i", Some("y"), "c"),
+                true,
+                false,
+            ),
+            (
+                token("i", Some("x"), "c"),
+                token("j", Some("x"), "c"),
+                false,
+                false,
+            ),
+            (token("i", None, "c"), token("i", None, "c"), true, true),
+            (token("i", None, "c"), token("i", None, "d"), true, false),
+            (
+                token("i", None, "c"),
+                token("i", Some("c"), "c"),
+                true,
+                false,
+            ),
+            (gateway("g", "t"), gateway("g", "t"), true, true),
+            (gateway("g", "t"), gateway("g", "u"), true, false),
+            (gateway("g", "t"), gateway("h", "t"), false, false),
+            (key("a"), jwt("a", None), false, false),
+            (iam, authorizer, false, false),
+            (Caller::Anyone, Caller::Invoker, false, false),
+        ] {
+            let names = format!("{one:?} {other:?}");
+            assert_eq!(
+                one.namespace() == other.namespace(),
+                same_namespace,
+                "{names}"
+            );
+            assert_eq!(one.identity() == other.identity(), same_identity, "{names}");
+        }
+    }
+
+    /// Logs and audits tell all kinds of callers apart by the first word.
+    #[test]
+    fn each_kind_of_caller_has_its_own_name() {
+        let user = token("i", Some("x"), "c").to_string();
+        let client = token("i", None, "c").to_string();
+        assert_eq!((&*user, &*client), ("token i x", "token i client c"));
+        assert_eq!(jwt("a", Some("x")).to_string(), "jwt a x");
+        assert_eq!(jwt("a", None).to_string(), "jwt a");
+        assert_eq!(gateway("g", "t").to_string(), "agentcore g t");
+        assert_eq!(key("a").to_string(), "key a");
+    }
+}
