@@ -5,7 +5,7 @@ use std::process::Command;
 use lambda_tools::client::{
     CallOutcome, CallRequest, ClientOptions, JwtSigner, opentool::FunctionCall,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::{FakeRequest, FakeServer, JSON, answer, now, once, opentool, oxp};
 
