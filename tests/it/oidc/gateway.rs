@@ -67,11 +67,11 @@ async fn the_caller_is_named_by_what_lasts_in_its_identity() {
         (json!({"iam": {"userArn": arn}}), format!("iam {arn}")),
         (
             // All users of an identity pool share a role.
-            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "eu:1"}}}),
+            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "eu:1", "amr": []}}}),
             format!("iam {arn} eu:1"),
         ),
         (
-            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": ""}}}),
+            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "", "amr": []}}}),
             format!("iam {arn}"),
         ),
         (
