@@ -82,7 +82,10 @@ pub(super) async fn recorded(
     let text = clean(&String::from_utf8_lossy(&body));
     let value = serde_json::from_str(&text).ok();
     // A failure quotes the body, so a replay needs the same text.
-    let value = value.filter(|it: &Value| !it.is_string() && it.to_string() == text);
+    let value = value.filter(|it: &Value| {
+        let written = it.to_string();
+        !it.is_string() && written == text
+    });
     let answer = json!({"status": copy.status().as_u16(), "content_type": kind, "body": value.unwrap_or(text.into())});
     if let Some(all) = &mut *api_responses() {
         all.insert(clean(request), answer);
