@@ -20,6 +20,11 @@ const MOST: usize = 12;
 const HEALTH: &str = "GET /health HTTP/1.1\r\n\r\n";
 const LAST: &str = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
 
+/// Returns a stream that ends.
+fn chunks() -> impl futures_util::Stream<Item = io::Result<&'static str>> + Send {
+    futures_util::stream::iter(["a", "b"].map(Ok))
+}
+
 /// Starts a server. One of its routes takes twice as long as a request may take to arrive, one reads
 /// the body, and one does not.
 async fn start(limit: Duration) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
@@ -27,6 +32,7 @@ async fn start(limit: Duration) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<
     let router = Router::new()
         .route("/health", get(async || "well"))
         .route("/slow", get(slow))
+        .route("/stream", get(async || Body::from_stream(chunks())))
         .route("/read", post(async |_: String| "read"))
         .route("/unread", post(async || "unread"));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -158,15 +164,69 @@ async fn a_stop_closes_idle_connections_and_completes_running_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn connections_beyond_the_limit_wait_until_others_end() {
+async fn requests_beyond_the_limit_wait_until_others_are_answered() {
     let (address, _stop, _) = start(CLIENT_LIMIT).await;
-    let open = [(); MOST].map(|()| TcpStream::connect(address).unwrap());
-    let client = thread::spawn(move || run_client(address, LAST, ""));
-    thread::sleep(SHORT);
-    assert!(!client.is_finished());
-    drop(open);
-    let (_, response) = client.join().unwrap();
+    let slow = "GET /slow HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let started = Instant::now();
+    let open = [(); MOST].map(|()| thread::spawn(move || run_client(address, slow, "")));
+    thread::sleep(SHORT / 4);
+    let (_, response) = run_client(address, LAST, "");
     assert!(response.ends_with("well"), "{response}");
+    assert!(started.elapsed() >= SHORT * 2);
+    for client in open {
+        // None of them was idle.
+        let (_, response) = client.join().unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn connections_without_a_complete_request_keep_no_place() {
+    for sent in [
+        "",
+        "GET /health HTTP/1.1\r\nX-Half: ",
+        "POST /read HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{",
+        "POST /read HTTP/1.1\r\nContent-Length: 100000\r\n\r\n{",
+        "POST /read HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n ",
+        HEALTH,
+        "GET /stream HTTP/1.1\r\n\r\n",
+    ] {
+        let (address, _stop, _) = start(CLIENT_LIMIT).await;
+        let open = [(); MOST * 2].map(|()| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(sent.as_bytes()).unwrap();
+            stream
+        });
+        let (time, response) = run_client(address, LAST, "");
+        assert!(response.ends_with("well"), "{sent:?} {response}");
+        assert!(time < Duration::from_secs(1), "{sent:?} {time:?}");
+        drop(open);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_connection_that_was_idle_for_the_longest_time_is_closed_first() {
+    let (address, _stop, _) = start(CLIENT_LIMIT).await;
+    let mut open: Vec<_> = [(); MOST - 1]
+        .map(|()| TcpStream::connect(address).unwrap())
+        .into();
+    thread::sleep(SHORT / 2);
+    // The oldest connection is used, so the second one has been idle for longer.
+    let mut buffer = [0; 4_096];
+    open[0].write_all(HEALTH.as_bytes()).unwrap();
+    assert!(open[0].read(&mut buffer).unwrap() > 0);
+    open.push(TcpStream::connect(address).unwrap());
+    thread::sleep(SHORT / 8);
+    let is_open = open.iter_mut().map(|stream| {
+        stream.set_nonblocking(true).unwrap();
+        stream
+            .read(&mut buffer)
+            .is_err_and(|error| is_timeout(&error))
+    });
+    let is_open: Vec<_> = is_open.collect();
+    assert!(is_open[0] && is_open[MOST - 1], "{is_open:?}");
+    let closed = is_open.iter().filter(|it| !**it).count();
+    assert_eq!((closed, is_open[1]), (1, false), "{is_open:?}");
 }
 
 #[cfg(target_os = "linux")]
