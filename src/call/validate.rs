@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     Caller, Secret,
     idempotency::fingerprint_of,
+    observe::confidential,
     tool::{parts::Run, repeats::RepeatPolicy, schema},
 };
 
@@ -51,7 +52,9 @@ impl ResolvedCall {
     /// Validates the input. Deserializing it may panic, just as the tool may.
     fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
-        let result = panic::catch_unwind(AssertUnwindSafe(|| self.validate_input()));
+        let result = panic::catch_unwind(AssertUnwindSafe(|| {
+            confidential::decoding(|| self.validate_input())
+        }));
         result.unwrap_or_else(|_| {
             Err(Rejection::Misdefined {
                 tool: entry.id.to_string(),

@@ -9,12 +9,18 @@ use std::future::Future;
 use crate::{Context, secrets::stored};
 
 tokio::task_local! {
-    static CALL: Context;
+    /// `None` while the input is decoded, which needs no secrets.
+    static CALL: Option<Context>;
 }
 
 /// Runs a tool in a task that knows its call.
 pub(crate) fn scope<F: Future>(context: Context, run: F) -> impl Future<Output = F::Output> {
-    CALL.scope(context, run)
+    CALL.scope(Some(context), run)
+}
+
+/// Decodes an input in its own type, which may panic just as the tool may.
+pub(crate) fn decoding<T>(decode: impl FnOnce() -> T) -> T {
+    CALL.sync_scope(None, decode)
 }
 
 /// Returns true in the task of a call.
@@ -25,6 +31,7 @@ pub(crate) fn is_inside() -> bool {
 /// Returns the text with secrets removed: those of the store and, inside a call, its own. `None` if
 /// the text contains none.
 pub(crate) fn without_secrets(text: &str) -> Option<String> {
-    let redacted = CALL.try_with(|context| context.redacted(text));
-    redacted.unwrap_or_else(|_| stored::redacted(text, None))
+    let redacted = CALL.try_with(|it| it.as_ref().map(|context| context.redacted(text)));
+    let redacted = redacted.ok().flatten();
+    redacted.unwrap_or_else(|| stored::redacted(text, None))
 }

@@ -2,7 +2,8 @@
 //!
 //! They are the same for every protocol. `docs/operations.md` lists the line's fields and
 //! `docs/monitoring.md` the metrics; tests compare both with the actual output. None of them
-//! contains inputs, outputs, tokens or secrets.
+//! contains inputs, outputs, tokens or secrets, unless the tool itself wrote an input into the
+//! `developer_message` of a failure.
 
 mod end;
 

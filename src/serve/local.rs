@@ -8,7 +8,7 @@ use std::{
     future::{Future, ready},
     io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -27,7 +27,7 @@ use crate::{
     call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::Idempotency,
-    observe::{log, otlp::Telemetry},
+    observe::{log, otlp::Telemetry, panics::SHOWS_INPUTS},
     protocol::{admission::AppState, tasks},
     secrets::Secrets,
     testing::record,
@@ -51,6 +51,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     server.toolkit().check()?;
     server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
+    SHOWS_INPUTS.store(server.shows_calls, Ordering::Relaxed);
     server.explorer.get_or_insert(cfg!(feature = "explorer"));
     let hook = server.on_shutdown.take();
     let grace_period = settings::seconds("SHUTDOWN_SECONDS")?.unwrap_or(GRACE_PERIOD);

@@ -54,11 +54,17 @@ struct RequestLine<'a> {
     tool_ms: Option<f64>,
     replayed: Option<bool>,
     can_retry: Option<bool>,
-    /// The reason for developers. A line that has one is a warning.
+    /// The text that the tool, or this library, wrote for the log.
     developer_message: Option<Cow<'a, str>>,
 }
 
 impl RequestLog {
+impl RequestLine<'_> {
+    fn is_problem(&self) -> bool {
+        self.reason.is_some() || self.developer_message.is_some()
+    }
+}
+
     /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
     pub(crate) fn write_list(&mut self, failure: Option<&str>) {
         let line = RequestLine {
@@ -84,11 +90,12 @@ impl RequestLog {
             Some(_) if summary.is_task => line.outcome = "task",
             Some(parts) if parts.question.is_some() => line.outcome = "input_required",
             Some(parts) => {
-                let why = parts.developer_message.as_ref().unwrap_or(&parts.message);
+                let detail = parts.developer_message.as_deref();
                 line.outcome = "failure";
                 line.reason = Some(parts.reason.as_str());
                 line.can_retry = Some(parts.can_retry);
-                line.developer_message = Some(clipped(why, LONGEST_MESSAGE));
+                // The message is for the caller, and often quotes the input.
+                line.developer_message = detail.map(|it| clipped(it, LONGEST_MESSAGE));
                 end = RequestEnd::Failure;
             }
         }
@@ -119,7 +126,7 @@ impl RequestLog {
     fn finish(&mut self, line: &RequestLine<'_>, end: RequestEnd) {
         let elapsed = self.write(line);
         let error_type = line.reason.unwrap_or(line.outcome);
-        self.end_span(line.developer_message.as_ref().map(|_| error_type));
+        self.end_span(line.is_problem().then_some(error_type));
         self.count(end, elapsed);
     }
 
@@ -128,9 +135,7 @@ impl RequestLog {
     fn write(&mut self, line: &RequestLine<'_>) -> Duration {
         self.is_written = true;
         let (log, elapsed) = (&*self, self.elapsed());
-        if line.developer_message.is_none() {
-            write_line!(info, log, line, elapsed);
-        } else {
+        if line.is_problem() {
             write_line!(warn, log, line, elapsed);
         }
         elapsed
@@ -150,6 +155,8 @@ impl RequestLog {
         if let Some(span) = span.filter(|span| !span.is_disabled()) {
             if !trail.has_joined_trace {
                 otlp::join_trace(span, &trail.trace);
+        } else {
+            write_line!(info, log, line, elapsed);
             }
             span.record("call_id", trail.call_id.as_deref());
             span.record("trace_id", trail.trace.label());
