@@ -138,7 +138,7 @@ impl LambdaFunction {
     /// every call runs in its request.
     #[doc(hidden)]
     pub fn on_task(&self, send: impl Fn(String) + Send + Sync + 'static) {
-        let hand_over: HandOver = Box::new(move |ticket| {
+        let hand_over: HandOver = Box::new(move |ticket, _| {
             send(json!({TASK_EVENT: ticket}).to_string());
             Box::pin(ready(Ok(())))
         });

@@ -39,8 +39,8 @@ pub(super) use sealed::Code;
 /// The function that takes calls that are handed over. It is set once.
 pub(crate) type Worker = OnceLock<HandOver>;
 
-/// A function that has a task performed elsewhere. An error means that it may never start.
-pub(crate) type HandOver = Box<dyn Fn(Ticket) -> HandingOver + Send + Sync>;
+/// A function that has a task of a caller performed elsewhere. An error means that it may never start.
+pub(crate) type HandOver = Box<dyn Fn(Ticket, &Caller) -> HandingOver + Send + Sync>;
 pub(crate) type HandingOver = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
 /// The start of the work: the task's id, and the code that decrypts its call.

@@ -40,7 +40,7 @@ impl PreparedCall {
             return Ok(Outcome::lost(self.execution.id.into_string()));
         };
         let worker = engine.worker.get().expect("calls are handed over to it");
-        if let Err(error) = worker(ticket).await {
+        if let Err(error) = worker(ticket, &self.execution.caller).await {
             // Delivered nevertheless, the event finds no task, unless it has started it by now.
             if engine.deduplication.withdraw(claim).await {
                 return Err(Rejection::Unprotected(error));

@@ -5,10 +5,11 @@ mod greeting;
 mod guard;
 
 use std::{
+    collections::HashMap,
     future::{Future, ready},
     io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -26,7 +27,7 @@ use crate::{
     assemble::{assemble, declared_secrets, warm_up},
     call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
-    idempotency::Idempotency,
+    idempotency::{Idempotency, owner_of},
     observe::{log, otlp::Telemetry, panics::SHOWS_INPUTS},
     protocol::{admission::AppState, tasks},
     secrets::Secrets,
@@ -169,13 +170,21 @@ fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
     })
 }
 
-/// Lets the server perform tasks itself, as many at once as calls that block; others wait.
+/// Lets the server perform tasks itself, as many at once as calls that block, and a quarter of them
+/// for one caller; others wait.
 fn spawn_tasks(app: &Arc<AppState>) {
+    static TURNS: Semaphore = Semaphore::const_new(64);
+    let shares: Mutex<HashMap<String, Arc<Semaphore>>> = Mutex::default();
     let weak = Arc::downgrade(app);
-    let hand_over: HandOver = Box::new(move |ticket| {
+    let hand_over: HandOver = Box::new(move |ticket, caller| {
         let app = weak.upgrade();
+        let mut shares = shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|_, share| Arc::strong_count(share) > 1);
+        let share = shares.entry(owner_of(caller, None));
+        let share = Arc::clone(share.or_insert_with(|| Arc::new(Semaphore::new(16))));
         tokio::spawn(async move {
-            static TURNS: Semaphore = Semaphore::const_new(64);
+            // In this order: whoever waits for a share takes no turn from others.
+            let _share = share.acquire().await;
             let _turn = TURNS.acquire().await;
             if let Some(app) = app
                 && let Err(error) = tasks::perform(&app, &ticket, Invocation::default()).await

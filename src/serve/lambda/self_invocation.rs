@@ -28,7 +28,7 @@ pub(super) fn enable(app: &Arc<AppState>) {
         }
         return;
     }
-    let hand_over: HandOver = Box::new(|ticket| Box::pin(invoke(ticket)));
+    let hand_over: HandOver = Box::new(|ticket, _| Box::pin(invoke(ticket)));
     let _ = app.engine.worker.set(hand_over);
 }
 
