@@ -31,7 +31,7 @@ use crate::{
         id::Selector,
         parts::{TaskSupport, ToolParts},
         schema::RoundedNumbers,
-        toolkit::ToolEntry,
+        toolkit::{SelectedTool, ToolEntry},
     },
 };
 pub(super) use sealed::Code;
@@ -100,6 +100,13 @@ impl Engine {
         &self,
         ticket: &Ticket,
         deadline: Option<SystemTime>,
+    /// Returns the tool of a task.
+    pub(crate) fn tool_of(&self, task: &Task) -> Option<SelectedTool> {
+        self.toolkit
+            .resolve(&task.tool.parse().ok()?, |_| true)
+            .ok()
+    }
+
     ) -> Result<Start<StartedTask>, StoreError> {
         let Some(id) = TaskId::parse(&ticket.task) else {
             return Ok(Start::Unknown);

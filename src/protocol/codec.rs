@@ -1,7 +1,7 @@
 //! The driver's view of a protocol: its routes and headers, the decoding of requests and the
 //! encoding of responses.
 
-use std::{pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -15,8 +15,9 @@ use super::{
     refusal::Refusal,
 };
 use crate::{
-    Caller, ServerInfo,
+    Caller, ServerInfo, StoreError,
     call::{Call, Engine, Outcome, rejection::Rejection},
+    idempotency::deduplication::task::{Task, TaskId},
     observe::request_log::RequestNames,
     tool::{reason::Reason, toolkit::ToolEntry},
 };
@@ -270,12 +271,21 @@ pub(super) enum Operation {
     List,
     /// A response that needs no engine.
     Respond(Reply),
-    /// A response that is not a call's, and for which the store of calls is read.
-    Wait(Pin<Box<dyn Future<Output = Reply> + Send>>),
+    Task(TaskRequest),
     /// A request that the protocol refuses in its own words.
     Refuse(OwnRefusal),
     /// A refusal, and the names in the request, for the log.
     Reject(Refusal, RequestNames),
+}
+
+/// A request about a task.
+pub(super) struct TaskRequest {
+    /// The name of the operation in the log.
+    pub(super) name: &'static str,
+    pub(super) id: TaskId,
+    pub(super) cancels: bool,
+    /// Encodes the response, for the task if the caller has it.
+    pub(super) reply: Box<dyn FnOnce(Result<Option<Task>, StoreError>) -> Reply + Send>,
 }
 
 /// The response to a request that is not one of the protocol. The last three fields are for the

@@ -34,6 +34,7 @@ use crate::{
     observe::request_log::RequestLog,
     payload::{encoded_size, fits},
     quotas::counters::ExceededQuota,
+    tool::reason::Reason,
     wire,
 };
 
@@ -182,9 +183,16 @@ impl<P: Codec> Exchange<P> {
                 self.log.discard();
                 respond::<P>(it)
             }
-            Operation::Wait(reply) => {
-                self.log.discard();
-                respond::<P>(reply.await)
+            Operation::Task(it) => {
+                let engine = &self.app.engine;
+                let found = engine.task(&it.id, &request.caller, it.cancels).await;
+                let tool = match &found {
+                    Ok(Some(task)) => Ok(engine.tool_of(task)),
+                    Ok(None) => Err((Reason::Malformed, "The caller has no such task.".into())),
+                    Err(error) => Err((Reason::Unprotected, error.to_string())),
+                };
+                self.log.write_task(it.name, tool);
+                respond::<P>((it.reply)(found))
             }
             Operation::Refuse(it) => {
                 self.log.set_names(&request.parts.headers, &it.names);

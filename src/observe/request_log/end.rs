@@ -13,6 +13,7 @@ use crate::{
     tool::{
         reason::Reason,
         schema::{self, ParameterErrors, Schema},
+        toolkit::SelectedTool,
     },
 };
 
@@ -58,13 +59,13 @@ struct RequestLine<'a> {
     developer_message: Option<Cow<'a, str>>,
 }
 
-impl RequestLog {
 impl RequestLine<'_> {
     fn is_problem(&self) -> bool {
         self.reason.is_some() || self.developer_message.is_some()
     }
 }
 
+impl RequestLog {
     /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
     pub(crate) fn write_list(&mut self, failure: Option<&str>) {
         let line = RequestLine {
@@ -74,6 +75,23 @@ impl RequestLine<'_> {
         };
         // Lists have neither a span nor metrics.
         self.write(&line);
+    }
+
+    /// Writes the line of a request about a task, of this tool, or the reason why there is none.
+    pub(crate) fn write_task(
+        &mut self,
+        operation: &'static str,
+        tool: Result<Option<SelectedTool>, (Reason, String)>,
+    ) {
+        self.operation = operation;
+        match tool {
+            Ok(tool) => {
+                self.trail.requested_tool = tool.as_ref().map(|it| it.id.qualified().to_owned());
+                self.trail.tool = tool;
+                self.write_call(&CallSummary::default());
+            }
+            Err((reason, detail)) => self.write_rejection(reason, &detail, None),
+        }
     }
 
     /// Writes the line of a call that was not rejected.
@@ -137,6 +155,8 @@ impl RequestLine<'_> {
         let (log, elapsed) = (&*self, self.elapsed());
         if line.is_problem() {
             write_line!(warn, log, line, elapsed);
+        } else {
+            write_line!(info, log, line, elapsed);
         }
         elapsed
     }
@@ -155,8 +175,6 @@ impl RequestLine<'_> {
         if let Some(span) = span.filter(|span| !span.is_disabled()) {
             if !trail.has_joined_trace {
                 otlp::join_trace(span, &trail.trace);
-        } else {
-            write_line!(info, log, line, elapsed);
             }
             span.record("call_id", trail.call_id.as_deref());
             span.record("trace_id", trail.trace.label());
@@ -201,6 +219,7 @@ impl Drop for RequestLog {
 }
 
 /// The outcome of a call that was not rejected, for the log.
+#[derive(Default)]
 pub(crate) struct CallSummary<'a> {
     /// The time the tool ran for this call; `None` if it did not.
     pub(crate) duration: Option<Duration>,

@@ -23,7 +23,7 @@ use crate::{
     idempotency::deduplication::task::{Task, TaskId, TaskState},
     payload::{encoded_size, fits},
     protocol::{
-        codec::{EncodedRequest, Operation, Reply},
+        codec::{EncodedRequest, Operation, Reply, TaskRequest},
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError},
     },
     text::whole_milliseconds,
@@ -71,19 +71,22 @@ pub(super) fn decode(
     };
     let id = params["taskId"].as_str().and_then(TaskId::parse);
     let id = id.ok_or_else(unknown)?;
-    let (engine, caller) = (Arc::clone(request.engine), request.caller.clone());
+    let engine = Arc::clone(request.engine);
     let (server_info, largest) = (codec.server_info().to_owned(), request.max_response_size);
-    let (shows, cancels) = (method == "tasks/get", method == "tasks/cancel");
+    let (name, shows, cancels) = match method {
+        "tasks/get" => ("tasks/get", true, false),
+        "tasks/cancel" => ("tasks/cancel", false, true),
+        _ => ("tasks/update", false, false),
+    };
     let mut format = McpFormat {
         id: format.id.clone(),
         revision: format.revision,
         ..McpFormat::default()
     };
-    Ok(Operation::Wait(Box::pin(async move {
-        let error = match engine.task(&id, &caller, cancels).await {
+    let reply = move |found| {
+        let error = match found {
             Ok(Some(task)) => {
-                let tool = task.tool.parse().ok();
-                let entry = tool.and_then(|it| engine.toolkit.resolve(&it, |_| true).ok());
+                let entry = engine.tool_of(&task);
                 format.output = entry.map(|it| output_kind_of(&it.tool)).unwrap_or_default();
                 let body = if shows {
                     current(&format, &server_info, task, largest)
@@ -94,14 +97,19 @@ pub(super) fn decode(
                 return Reply::json(StatusCode::OK, body);
             }
             Ok(None) => unknown(),
-            Err(error) => {
-                tracing::warn!(%error, "a task cannot be read");
+            Err(_) => {
                 let detail = "The task cannot be read at the moment; ask again.";
                 ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, detail)
             }
         };
         Reply::json(error.status, response::encode_error(&format, &error.error))
-    })))
+    };
+    Ok(Operation::Task(TaskRequest {
+        name,
+        id,
+        cancels,
+        reply: Box::new(reply),
+    }))
 }
 
 /// Returns the response to `tasks/get`. An output that is too large to send becomes a failure.
