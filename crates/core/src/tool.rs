@@ -32,7 +32,7 @@ use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use icon::Icon;
 use parts::{TaskSupport, ToolParts};
-use schema::Schema;
+use schema::{ParameterErrors, Schema};
 
 /// The time limit of a tool that does not [set its own](Tool::timeout).
 ///
@@ -203,6 +203,17 @@ impl Tool {
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.0.description = Some(text.into());
+        self
+    }
+
+    /// Adds a check of what the input's schema does not say, which may also change the input.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn checked(
+        mut self,
+        check: impl Fn(Value) -> Result<Value, ParameterErrors> + Send + Sync + 'static,
+    ) -> Self {
+        self.0.check = Some(Box::new(check));
         self
     }
 

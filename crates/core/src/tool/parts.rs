@@ -20,6 +20,7 @@ use crate::{Context, Failure, Requirements};
 pub type Run = Box<dyn FnOnce(Context) -> RunFuture + Send>;
 pub type RunFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 type DecodeFn = Box<dyn Fn(Value) -> Result<Run, DecodeError> + Send + Sync>;
+pub(super) type CheckFn = Box<dyn Fn(Value) -> Result<Value, ParameterErrors> + Send + Sync>;
 
 /// The author's hints to clients about a tool's behaviour.
 #[derive(Clone, Copy, Default)]
@@ -62,6 +63,8 @@ pub struct ToolParts {
     /// True if the function is not async, and runs on a thread of its own.
     pub blocks: bool,
     decode: DecodeFn,
+    /// A check of what the schema does not say.
+    pub(super) check: Option<CheckFn>,
 }
 
 impl ToolParts {
@@ -97,6 +100,7 @@ impl ToolParts {
             defined_at: Location::caller(),
             blocks: H::BLOCKS,
             decode: Box::new(move |input| decode(handler.clone(), input)),
+            check: None,
         }
     }
 
@@ -108,7 +112,10 @@ impl ToolParts {
     }
 
     /// Decodes an input that satisfies the schema.
-    pub fn decode(&self, input: Value) -> Result<Run, ParameterErrors> {
+    pub fn decode(&self, mut input: Value) -> Result<Run, ParameterErrors> {
+        if let Some(check) = &self.check {
+            input = check(input)?;
+        }
         (self.decode)(input).map_err(|error| error.explained(self.input.value()))
     }
 }

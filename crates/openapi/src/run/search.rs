@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use lambda_tools_core::{
-    Context, Failure, Tool,
+    Context, Tool,
     text::closest,
     tool::schema::{ParameterErrors, Schema},
 };
@@ -124,18 +124,19 @@ fn describing(id: String, entries: &Arc<Entries>) -> Tool {
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["operation"],
         "properties": {"operation": {"type": "string", "description": "The name of the operation."}}});
     let entries = Arc::clone(entries);
+    let known = Arc::clone(&entries);
     let run = move |input: Value| {
-        let described = selected(&entries, &input).map(|(name, it)| {
-            let tool = if it.plan.read_only { "Read" } else { "Call" };
-            json!({"operation": name, "description": it.description, "input": it.input.value(), "call_with": tool})
-        });
-        async move { described }
+        let (name, it) = selected(&entries, &input).expect("it has been checked");
+        let tool = if it.plan.read_only { "Read" } else { "Call" };
+        let described = json!({"operation": name, "description": it.description, "input": it.input.value(), "call_with": tool});
+        async move { Ok(described) }
     };
     let text = "Describes an operation and its input.";
     Tool::dynamic(id, text, schema, json!({}), run)
         .read_only(true)
         .open_world(false)
         .idempotent()
+        .checked(move |input| selected(&known, &input).map(drop).map(|()| input))
 }
 
 fn calling(id: String, text: &str, api: &Arc<Api>, entries: &Arc<Entries>, reads: bool) -> Tool {
@@ -144,52 +145,61 @@ fn calling(id: String, text: &str, api: &Arc<Api>, entries: &Arc<Entries>, reads
         "operation": {"type": "string", "description": "The name of the operation."},
         "input": {"type": "object", "description": "The input, as the operation's description says."},
     }});
-    let (shared, all) = (Arc::clone(api), Arc::clone(entries));
+    let (shared, all, known) = (Arc::clone(api), Arc::clone(entries), Arc::clone(entries));
     let run = move |mut input: Value, cx: Context| {
         let (api, entries) = (Arc::clone(&shared), Arc::clone(&all));
         async move {
             let inner = input["input"].take();
-            let (name, entry) = selected(&entries, &input)?;
-            if entry.plan.read_only != reads {
-                let other = if reads { "Call" } else { "Read" };
-                return Err(Failure::new(format!(
-                    "{name} is called with the tool {other}"
-                )));
-            }
-            api.call(&entry.plan, checked(entry, inner)?, &cx).await
+            let (_, entry) = selected(&entries, &input).expect("it has been checked");
+            api.call(&entry.plan, inner, &cx).await
         }
+    };
+    let check = move |mut input: Value| {
+        let (_, entry) = selected(&known, &input)?;
+        if entry.plan.read_only != reads {
+            let other = if reads { "Call" } else { "Read" };
+            return Err(error(format!("Is called with the tool {other}")));
+        }
+        check(entry, &mut input["input"]).map(|()| input)
     };
     let plans = entries
         .values()
         .map(|it| &it.plan)
         .filter(|it| it.read_only == reads);
-    with_requirements(Tool::dynamic(id, text, schema, json!({}), run), api, plans)
+    let tool = Tool::dynamic(id, text, schema, json!({}), run).checked(check);
+    with_requirements(tool, api, plans)
 }
 
-fn selected<'a>(entries: &'a Entries, input: &Value) -> Result<(&'a String, &'a Entry), Failure> {
+fn selected<'a>(
+    entries: &'a Entries,
+    input: &Value,
+) -> Result<(&'a String, &'a Entry), ParameterErrors> {
     let name = input["operation"].as_str().unwrap_or_default();
     entries.get_key_value(name).ok_or_else(|| {
         let names = entries.keys().map(String::as_str).take(1000);
         let hint = closest(name, names).map(|it| format!("; did you mean {it}?"));
-        Failure::new(format!(
-            "There is no such operation{}",
+        error(format!(
+            "Is not the name of an operation{}",
             hint.unwrap_or_default()
         ))
     })
 }
 
+fn error(text: String) -> ParameterErrors {
+    ParameterErrors::from([("operation".into(), text)])
+}
+
 /// Checks an input against the schema of its operation.
-fn checked(entry: &Entry, mut input: Value) -> Result<Value, Failure> {
-    entry.input.normalize(&mut input);
-    entry.input.drop_optional_nulls(&mut input);
-    let result = entry.input.check(&input, "input").map_err(|error| {
-        Failure::new("The tool could not complete the call").developer_message(error)
-    })?;
-    result.map(|()| input).map_err(|errors: ParameterErrors| {
-        let errors: Vec<_> = errors
-            .iter()
-            .map(|(name, text)| format!("{name}: {text}"))
-            .collect();
-        Failure::new("The input does not fit the operation").prompt(errors.join("\n"))
+fn check(entry: &Entry, input: &mut Value) -> Result<(), ParameterErrors> {
+    entry.input.normalize(input);
+    entry.input.drop_optional_nulls(input);
+    let checked = entry.input.check(input, "");
+    let checked = checked.map_err(|_| error("Has a definition that is not valid".into()))?;
+    checked.map_err(|errors| {
+        let errors = errors.into_iter().map(|(path, text)| match &*path {
+            "" => ("input".into(), text),
+            path => (format!("input.{path}"), text),
+        });
+        errors.collect()
     })
 }

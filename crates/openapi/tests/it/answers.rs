@@ -385,31 +385,37 @@ async fn many_operations_are_found_described_and_called() {
         .unwrap();
     assert_eq!(described["input"]["required"], json!(["text"]));
     assert_eq!(described["call_with"], "Call");
-    let wrong = json!({"operation": "Add", "input": {"txt": "a"}});
-    let failure = call(write, wrong, &cx).await.unwrap_err();
-    assert!(
-        failure
-            .parts()
-            .additional_prompt_content
-            .as_ref()
-            .unwrap()
-            .contains("txt")
-    );
-    let failure = call(
-        read,
-        json!({"operation": "Add", "input": {"text": "a"}}),
-        &cx,
-    )
-    .await
-    .unwrap_err();
-    assert_eq!(failure.message(), "Add is called with the tool Call");
-    let failure = call(read, json!({"operation": "Lists", "input": {}}), &cx)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        failure.message(),
-        "There is no such operation; did you mean List?"
-    );
+    // What the input's own schema does not say is told like what it says.
+    for (tool, input, errors) in [
+        (
+            write,
+            json!({"operation": "Add", "input": {"txt": "a"}}),
+            json!({"input.text": "Is required", "input.txt": "Is not a parameter; did you mean text?"}),
+        ),
+        (
+            write,
+            json!({"operation": "Add", "input": {"text": 7}}),
+            json!({"input.text": "Must be a string"}),
+        ),
+        (
+            read,
+            json!({"operation": "Add", "input": {"text": "a"}}),
+            json!({"operation": "Is called with the tool Call"}),
+        ),
+        (
+            read,
+            json!({"operation": "Lists", "input": {}}),
+            json!({"operation": "Is not the name of an operation; did you mean List?"}),
+        ),
+        (
+            describe,
+            json!({"operation": "Lists"}),
+            json!({"operation": "Is not the name of an operation; did you mean List?"}),
+        ),
+    ] {
+        let actual = tool.tool.decode(input).err();
+        assert_eq!(json!(actual), errors);
+    }
     call(
         write,
         json!({"operation": "Add", "input": {"text": "a"}}),
