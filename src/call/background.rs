@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,6 +37,8 @@ use crate::{
 };
 pub(super) use sealed::Code;
 
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
 /// The function that takes calls that are handed over. It is set once.
 pub(crate) type Worker = OnceLock<HandOver>;
 
@@ -50,13 +53,23 @@ pub(crate) struct Ticket {
     pub(super) code: Code,
 }
 
-/// A call as it waits in its record: its tool, its id, its trace id, its input, and who called.
-type StoredCall = (String, String, Option<String>, Value, Caller, ClientContext);
+/// A call as it waits in its record: its tool, its id, its trace id and `traceparent`, its input, and
+/// who called.
+type StoredCall = (
+    String,
+    String,
+    [Option<String>; 2],
+    Value,
+    Caller,
+    ClientContext,
+);
 
 /// A task that has been started.
 pub(crate) struct StartedTask {
     pub(crate) call: Box<Call>,
     pub(crate) caller: Caller,
+    /// The headers that name the call's trace.
+    pub(crate) headers: HeaderMap,
     /// The claim, for a call that does not reach its tool.
     pub(crate) claim: Claim,
 }
@@ -87,6 +100,13 @@ impl Engine {
         self.deduplication.task(id, &owner, cancels).await
     }
 
+    /// Returns the tool of a task.
+    pub(crate) fn tool_of(&self, task: &Task) -> Option<SelectedTool> {
+        self.toolkit
+            .resolve(&task.tool.parse().ok()?, |_| true)
+            .ok()
+    }
+
     fn owner(&self, caller: &Caller) -> String {
         let user = match self.auth.users_of(caller) {
             PermittedUsers::Only(user) => Some(user),
@@ -100,13 +120,6 @@ impl Engine {
         &self,
         ticket: &Ticket,
         deadline: Option<SystemTime>,
-    /// Returns the tool of a task.
-    pub(crate) fn tool_of(&self, task: &Task) -> Option<SelectedTool> {
-        self.toolkit
-            .resolve(&task.tool.parse().ok()?, |_| true)
-            .ok()
-    }
-
     ) -> Result<Start<StartedTask>, StoreError> {
         let Some(id) = TaskId::parse(&ticket.task) else {
             return Ok(Start::Unknown);
@@ -120,7 +133,8 @@ impl Engine {
         };
         let started = self.deduplication.start(&id, deadline, open).await?;
         Ok(started.map(|(claim, (selector, call))| {
-            let (_, call_id, trace_id, input, caller, client_context) = call;
+            let (_, call_id, [trace_id, parent], input, caller, client_context) = call;
+            let parent = parent.and_then(|it| it.parse().ok());
             let call = Call {
                 selector,
                 call_id: Some(call_id),
@@ -135,6 +149,7 @@ impl Engine {
             StartedTask {
                 call: Box::new(call),
                 caller,
+                headers: parent.map(|it| (TRACEPARENT, it)).into_iter().collect(),
                 claim,
             }
         }))
@@ -153,7 +168,8 @@ impl Execution {
             return None;
         }
         let (tool, call_id) = (self.entry.id.to_string(), self.id.as_str());
-        let call = (tool, call_id, trace_id, input, &self.caller, context);
+        let trace = [trace_id, self.spans.parent.as_ref()];
+        let call = (tool, call_id, trace, input, &self.caller, context);
         Some(serde_json::to_vec(&call).expect("JSON can be written as JSON"))
     }
 }

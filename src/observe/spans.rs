@@ -22,6 +22,8 @@ pub(crate) const TARGET: &str = "lambda_tools::trace";
 pub(crate) struct Spans {
     pub(crate) request: Span,
     pub(crate) call: Span,
+    /// The `traceparent` of a call that goes on elsewhere.
+    pub(crate) parent: Option<String>,
 }
 
 impl Spans {

@@ -54,6 +54,14 @@ impl Trace {
         }
     }
 
+    /// Returns the `traceparent` that continues the trace in another process. A trace that only its
+    /// name identifies has none.
+    pub(super) fn parent(&self) -> Option<String> {
+        let position = self.position?;
+        let (span, flags) = (position.span?, u8::from(position.is_sampled));
+        Some(format!("00-{position}-{span:016x}-{flags:02x}"))
+    }
+
     /// Returns the trace's name in the log: the call's own name for it or, without one, its id.
     pub(crate) fn label(&self) -> Option<String> {
         self.name

@@ -65,7 +65,12 @@ impl Trail {
             trace_id = self.trace.label(),
             tool = self.requested_tool,
         );
-        Spans { request, call }
+        let parent = self.trace.parent();
+        Spans {
+            request,
+            call,
+            parent,
+        }
     }
 
     pub(super) fn version(&self) -> Option<String> {

@@ -2,8 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::HeaderMap;
-
 use super::{admission::AppState, http::log_refusal, refusal::Refusal, wording::Wording};
 use crate::{
     Failure, StoreError,
@@ -30,9 +28,10 @@ pub(crate) async fn perform(
         Start::TooLate => return Ok(true),
         Start::Unknown => return Ok(false),
     };
-    let headers = HeaderMap::new();
+    let headers = &started.headers;
     let span = Some("task");
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), &headers, "call", span);
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "call", span);
+    log.set_trace(headers, started.call.trace_id.as_deref());
     log.set_caller("task", &started.caller);
     let called = engine.call(started.call, arrival, started.caller, &mut log.trail);
     match called.await {
