@@ -202,6 +202,94 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn of_two_used_up_quotas_the_longer_wait_is_told() {
+        let noon = SystemTime::UNIX_EPOCH + Duration::from_hours(12);
+        let minute = || Quota::per_minute(1).of_tool("A.Act");
+        let day = || Quota::per_day(1);
+        for quotas in [vec![minute(), day()], vec![day(), minute()]] {
+            let quotas = Quotas::new(quotas, None);
+            let count = async |tool| {
+                let call = CountedCall {
+                    caller: &Caller::Anyone,
+                    user: None,
+                    tool,
+                };
+                quotas.count(call, noon, Duration::from_secs(1)).await
+            };
+            let wait = async |tool| match count(tool).await {
+                Err(QuotaError::Exceeded(quota)) => quota.wait,
+                other => panic!("{other:?}"),
+            };
+            count("A.Act").await.unwrap();
+            // This instance finds one of them used up after the other.
+            assert_eq!(wait("A.Act").await, Duration::from_mins(1));
+            assert_eq!(wait("B.Act").await, Duration::from_hours(12));
+            assert_eq!(wait("A.Act").await, Duration::from_hours(12));
+        }
+        // A limit of 0 is used up from the beginning.
+        for quotas in [
+            vec![Quota::per_month(0), Quota::per_hour(0)],
+            vec![Quota::per_hour(0), Quota::per_month(0)],
+        ] {
+            let call = CountedCall {
+                caller: &Caller::Anyone,
+                user: None,
+                tool: "A.Act",
+            };
+            let counted = Quotas::new(quotas, None)
+                .count(call, noon, Duration::from_secs(1))
+                .await;
+            let Err(QuotaError::Exceeded(quota)) = counted else {
+                panic!("{counted:?}");
+            };
+            assert_eq!(quota.wait, Duration::from_hours(31 * 24 - 12));
+        }
+    }
+
+    /// What each quota tells apart: two calls that differ in one fact count together or not.
+    #[tokio::test]
+    async fn quotas_count_together_what_they_do_not_tell_apart() {
+        let key = |id: &str| Caller::ApiKey { id: id.into() };
+        let (one, two) = (key("A"), key("B"));
+        let call = |caller, user, tool| CountedCall { caller, user, tool };
+        let first = || call(&one, Some("u"), "A.Act");
+        let others = || {
+            [
+                call(&two, Some("u"), "A.Act"),
+                call(&one, Some("v"), "A.Act"),
+                call(&one, None, "A.Act"),
+                call(&one, Some("u"), "B.Act"),
+                call(&one, Some("u"), "A.Act"),
+            ]
+        };
+        let quota = || Quota::per_day(1);
+        for (quota, apart) in [
+            (quota(), [false, false, false, false, false]),
+            (quota().by_caller(), [true, false, false, false, false]),
+            (quota().by_user(), [true, true, true, false, false]),
+            (quota().by_tool(), [false, false, false, true, false]),
+            (quota().of_tool("A.Act"), [false, false, false, true, false]),
+            (
+                quota().by_caller().by_tool(),
+                [true, false, false, true, false],
+            ),
+            (
+                quota().by_caller().by_user().by_tool(),
+                [true, true, true, true, false],
+            ),
+        ] {
+            for (other, apart) in others().into_iter().zip(apart) {
+                let quotas = Quotas::new(vec![quota.clone()], None);
+                let (now, limit) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
+                quotas.count(first(), now, limit).await.unwrap();
+                let tool = other.tool;
+                let counted = quotas.count(other, now, limit).await;
+                assert_eq!(counted.is_ok(), apart, "{quota:?} {tool}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn the_memory_forgets_the_numbers_of_past_windows() {
         let quotas = Quotas::new(vec![Quota::per_minute(1).by_user()], None);
         let count = async |minute: u32, user: u32| {

@@ -16,8 +16,8 @@ use std::{
 #[cfg(feature = "dynamodb")]
 use lambda_tools::idempotency::DynamoDb;
 use lambda_tools::{
-    ApiKeys, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, secrets::Secrets,
-    testing::LambdaFunction,
+    ApiKeys, Caller, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency,
+    secrets::Secrets, testing::LambdaFunction,
 };
 use serde_json::{Value, json};
 #[cfg(feature = "dynamodb")]
@@ -495,5 +495,66 @@ async fn a_call_whose_outcome_is_too_large_to_store_does_not_run_again() {
             error["message"].as_str().unwrap().contains("has run"),
             "{error}"
         );
+    }
+}
+/// The credentials that a call brings are a part of it, unless an identified caller names the user.
+#[tokio::test]
+async fn a_call_with_other_credentials_is_another_call() {
+    let key = || Caller::ApiKey { id: "A".into() };
+    for (caller, users, tokens, keys, is_same) in [
+        (Caller::Anyone, ["u", "u"], ["t", "t"], ["k", "k"], true),
+        (
+            Caller::Anyone,
+            ["u", "u"],
+            ["t", "other"],
+            ["k", "k"],
+            false,
+        ),
+        (
+            Caller::Anyone,
+            ["u", "u"],
+            ["t", "t"],
+            ["k", "other"],
+            false,
+        ),
+        (key(), ["u", "u"], ["t", "other"], ["k", "other"], true),
+        (key(), ["u", "v"], ["t", "t"], ["k", "k"], false),
+        (key(), ["", ""], ["t", "other"], ["k", "k"], false),
+        (key(), ["", ""], ["t", "t"], ["k", "other"], false),
+        (key(), ["", ""], ["t", "t"], ["k", "k"], true),
+    ] {
+        let effects = Effects::default();
+        let counter = Arc::clone(&effects);
+        let act = move |_: Value| {
+            let effect = counter.fetch_add(1, Ordering::SeqCst);
+            async move { Ok::<_, Failure>(json!(effect)) }
+        };
+        let tool = Tool::dynamic(
+            "Act.Open@1.0.0",
+            "Acts.",
+            json!({"type": "object"}),
+            json!({}),
+            act,
+        );
+        let tool = tool.authorization("google", ["mail"]).secret("KEY");
+        let server = Server::new(Toolkit::new([tool]).unwrap());
+        let function = LambdaFunction::new(server.idempotency(Idempotency::in_memory()));
+        let call = async |at: usize| {
+            let call = function.call("Act.Open", json!({})).call_id("c");
+            let call = call.caller(caller.clone()).token("google", tokens[at]);
+            let call = call.secret("KEY", keys[at]);
+            match users[at] {
+                "" => call.await,
+                user => call.user_id(user).await,
+            }
+        };
+        assert_eq!(call(0).await.value(), 0);
+        let second = call(1).await;
+        if is_same {
+            assert_eq!(second.value(), 0, "{caller:?} {tokens:?} {keys:?}");
+        } else {
+            assert_eq!(second.rejection().reason, "call_id_reused", "{caller:?}");
+        }
+        assert_eq!(effects.load(Ordering::SeqCst), 1);
     }
 }

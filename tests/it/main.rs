@@ -56,6 +56,8 @@ mod retries;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod testing;
 #[cfg(any(feature = "client", feature = "otlp"))]
 mod tools;

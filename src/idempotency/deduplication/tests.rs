@@ -2,7 +2,10 @@ use std::{future::pending, sync::atomic::AtomicBool};
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{
+    task::{Start, TaskId, TaskState},
+    *,
+};
 use crate::{
     Context, Server, Tool, Toolkit,
     clock::FIXED,
@@ -379,6 +382,198 @@ async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
                 assert_eq!(reason(outcome).as_str(), "cut_off");
             }
             _ => panic!("{policy:?}"),
+        }
+    }
+}
+
+/// Returns the id of a task, and claims its call.
+async fn claimed_task(deduplication: &Deduplication, policy: RepeatPolicy) -> (TaskId, Claim) {
+    let id = TaskId {
+        key: "0".repeat(64),
+        random: "1".repeat(32),
+    };
+    let task = NewTask {
+        random: id.random.clone(),
+        owner: "owner".into(),
+        tool: "Act.Do@1.0.0".into(),
+        sealed: vec![7],
+        limit: Duration::from_mins(1),
+    };
+    let identity = identity(&id.key, "print");
+    let claimed = deduplication.claim(identity, policy, stopped_after(None), Some(&task));
+    let Ok(ClaimResult::Claimed(claim)) = claimed.await else {
+        panic!("it is claimed already");
+    };
+    (id, claim)
+}
+
+/// Makes a call a task, and starts it.
+async fn started(deduplication: &Deduplication) -> (TaskId, Claim) {
+    let (id, _) = claimed_task(deduplication, RepeatPolicy::Recorded).await;
+    let open = |sealed: &[u8]| (sealed == [7]).then_some(((), Duration::from_mins(1)));
+    let started = deduplication.start(&id, None, open).await;
+    let Ok(Start::Started((claim, ()))) = started else {
+        panic!("it does not start");
+    };
+    (id, claim)
+}
+
+#[tokio::test]
+async fn a_task_that_is_not_handed_over_has_ended_and_its_call_may_be_repeated() {
+    for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
+        let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+        let (id, claim) = claimed_task(&deduplication, policy).await;
+        assert!(deduplication.withdraw(claim).await);
+        // A repeated call may have found the task.
+        let task = deduplication.task(&id, "owner", false).await.unwrap();
+        let TaskState::Lost(failure) = task.unwrap().state else {
+            panic!("{policy:?}");
+        };
+        assert_eq!(failure.parts().reason.as_str(), "lost");
+        let open = |_: &[u8]| Some(((), Duration::ZERO));
+        let started = deduplication.start(&id, None, open).await;
+        assert!(matches!(started, Ok(Start::TooLate)));
+        claimed_task(&deduplication, policy).await;
+    }
+    // One that has started meanwhile goes on.
+    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+    let (id, claim) = claimed_task(&deduplication, RepeatPolicy::Recorded).await;
+    let open = |_: &[u8]| Some(((), Duration::ZERO));
+    deduplication.start(&id, None, open).await.unwrap();
+    assert!(!deduplication.withdraw(claim).await);
+    let task = deduplication.task(&id, "owner", false).await.unwrap();
+    assert!(matches!(task.unwrap().state, TaskState::Working));
+}
+
+/// Two seconds after its time, by the platform or by its tool, a task is lost.
+#[tokio::test]
+async fn a_task_whose_process_has_ended_is_lost_after_its_time() {
+    for (left, ms) in [(None, 64_000), (Some(5_000), 5_000), (Some(90_000), 64_000)] {
+        let moved = Arc::default();
+        let clock = FIXED.movable(&moved);
+        let idempotency = Idempotency::in_memory().timeout(Duration::from_secs(3));
+        let deduplication = Deduplication::new(idempotency, clock);
+        let (id, _) = claimed_task(&deduplication, RepeatPolicy::Recorded).await;
+        let deadline = left.map(|left| FIXED.now() + Duration::from_millis(left));
+        let open = |_: &[u8]| Some(((), Duration::from_mins(1)));
+        let started = deduplication.start(&id, deadline, open).await;
+        assert!(matches!(started, Ok(Start::Started(_))));
+        for (at, is_lost) in [(ms + 1_999, false), (ms + 2_000, true)] {
+            moved.store(at, Ordering::SeqCst);
+            let task = deduplication.task(&id, "owner", false).await.unwrap();
+            let task = task.unwrap();
+            let is_cut_off = matches!(&task.state, TaskState::Lost(failure)
+                if failure.parts().reason.as_str() == "cut_off");
+            assert_eq!(is_cut_off, is_lost, "{left:?} {at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_that_races_with_the_record_of_the_end_is_kept() {
+    for (fails, reports, is_cancelled) in [
+        (true, false, true),
+        (true, true, true),
+        // Whoever cancelled too late gets the value.
+        (false, false, false),
+        (false, true, false),
+    ] {
+        let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+        let (id, mut claim) = started(&deduplication).await;
+        if reports {
+            let message = Some("half".to_owned());
+            assert!(!deduplication.note(&mut claim, message).await.unwrap());
+        }
+        // The worker has not looked since then.
+        let task = deduplication.task(&id, "owner", true).await.unwrap();
+        assert!(matches!(task.unwrap().state, TaskState::Working));
+        let result = if fails {
+            Err(Failure::new("stopped"))
+        } else {
+            Ok(Output::Value(json!("done")))
+        };
+        let settling = deduplication.settle(claim, Duration::ZERO, &result, RunEnd::Returned);
+        settling.await;
+        let task = deduplication.task(&id, "owner", false).await.unwrap();
+        let task = task.unwrap();
+        match task.state {
+            TaskState::Cancelled => assert!(is_cancelled),
+            TaskState::Ended(it) => assert!(it.result.is_ok() && !is_cancelled),
+            _ => panic!("{fails} {reports}"),
+        }
+        assert_eq!(task.message.as_deref(), reports.then_some("half"));
+    }
+}
+
+#[tokio::test]
+async fn a_report_and_a_cancellation_do_not_undo_each_other() {
+    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
+    let (id, mut claim) = started(&deduplication).await;
+    deduplication.task(&id, "owner", true).await.unwrap();
+    // The first report meets the cancellation, which the worker learns of.
+    let note = async |claim: &mut Claim| {
+        let message = Some("half".to_owned());
+        deduplication.note(claim, message).await.unwrap()
+    };
+    assert!(note(&mut claim).await);
+    assert!(note(&mut claim).await);
+    let task = deduplication
+        .task(&id, "owner", false)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(task.message.as_deref(), Some("half"));
+    // Another owner has no such task, and cancels nothing.
+    assert!(
+        deduplication
+            .task(&id, "other", true)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn the_time_to_record_is_that_before_the_deadline() {
+    let idempotency = Idempotency::in_memory().timeout(Duration::from_secs(3));
+    let deduplication = Deduplication::new(idempotency, FIXED);
+    for (left, limit) in [
+        (None, 3_000),
+        (Some(10_000), 3_000),
+        (Some(3_100), 3_000),
+        (Some(1_100), 1_000),
+        (Some(150), 100),
+        (Some(0), 100),
+    ] {
+        let deadline = left.map(|left| FIXED.now() + Duration::from_millis(left));
+        let expected = Duration::from_millis(limit);
+        assert_eq!(deduplication.time_to_settle(deadline), expected, "{left:?}");
+    }
+}
+
+/// What becomes of a claim: the rows of `docs/idempotency.md`.
+#[test]
+fn claims_are_recorded_released_or_left_as_the_page_says() {
+    use super::settle::{Settlement, settlement};
+    use RunEnd::{NotStarted, Returned, Stopped, Unstoppable};
+
+    let failure = || Failure::new("no");
+    for (end, result, usual, once) in [
+        (Returned, Ok(Output::Value(Value::Null)), "record", "record"),
+        (Returned, Err(failure()), "record", "record"),
+        (Returned, Err(failure().retry()), "release", "release"),
+        (Stopped, Err(failure()), "release", "record"),
+        (Stopped, Err(failure().retry()), "release", "record"),
+        (Unstoppable, Err(failure()), "wait", "record"),
+        (NotStarted, Err(failure()), "release", "release"),
+    ] {
+        for (is_once, expected) in [(false, usual), (true, once)] {
+            let actual = match settlement(is_once, &result, end) {
+                Settlement::Record => "record",
+                Settlement::Release => "release",
+                Settlement::Wait => "wait",
+            };
+            assert_eq!(actual, expected, "{end:?} {is_once}");
         }
     }
 }

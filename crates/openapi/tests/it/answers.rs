@@ -390,7 +390,7 @@ async fn many_operations_are_found_described_and_called() {
         (
             write,
             json!({"operation": "Add", "input": {"txt": "a"}}),
-            json!({"input.text": "Is required", "input.txt": "Is not a parameter; did you mean text?"}),
+            json!({"input.text": "Is required", "input.txt": "Is not a parameter of this tool; did you mean 'text'?"}),
         ),
         (
             write,

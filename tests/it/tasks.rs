@@ -1,0 +1,644 @@
+//! Tasks: what `docs/long-calls.md` promises, in one process.
+
+use std::{
+    sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+use lambda_tools::{
+    ApiKeys, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, quotas::Quota,
+    secrets::Secrets, serve, testing::LambdaFunction,
+};
+use serde_json::{Value, json};
+use test_support::{Running, assert_program, mcp::MODERN, program};
+
+use crate::support::event;
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// What tools have done: each run, and the trace id and the caller that it saw.
+#[derive(Default)]
+struct Effects {
+    runs: AtomicUsize,
+    trace_id: Mutex<Option<String>>,
+    caller: Mutex<String>,
+}
+
+/// Returns tools in the background, whose behaviour is chosen by their input.
+fn tools(effects: &Arc<Effects>) -> Vec<Tool> {
+    let tool = |id: &'static str| {
+        let effects = Arc::clone(effects);
+        let act = move |input: Value, cx: Context| {
+            let effects = Arc::clone(&effects);
+            async move {
+                effects.runs.fetch_add(1, SeqCst);
+                *effects.trace_id.lock().unwrap() = cx.trace_id().map(str::to_owned);
+                *effects.caller.lock().unwrap() = cx.caller().to_string();
+                match input["then"].as_str() {
+                    Some("fail") => Err(Failure::new("no")),
+                    Some("panic") => panic!("on request"),
+                    Some("retry") => Err(Failure::new("later").retry()),
+                    Some("report") => {
+                        cx.progress(3_u32, 10.0, "");
+                        tokio::time::sleep(Duration::from_millis(1_500)).await;
+                        Ok(json!("reported"))
+                    }
+                    Some("long") => {
+                        cx.progress(1_u32, None, "é".repeat(200));
+                        tokio::time::sleep(Duration::from_millis(1_500)).await;
+                        Ok(json!("reported"))
+                    }
+                    Some("wait") => {
+                        for _ in 0..600 {
+                            if cx.is_cancelled() {
+                                return Err(Failure::new("cancelled"));
+                            }
+                            tokio::time::sleep(Duration::from_millis(50)).await;
+                        }
+                        Ok(json!("never told"))
+                    }
+                    _ => Ok(json!("done")),
+                }
+            }
+        };
+        let input = json!({"type": "object", "properties": {
+            "then": {"type": "string", "description": "The behaviour."}}});
+        Tool::dynamic(id, "Acts.", input, json!({}), act).background()
+    };
+    vec![
+        tool("Act.Do@1.0.0"),
+        tool("Act.Once@1.0.0").run_at_most_once(),
+        tool("Act.Minute@1.0.0").timeout(Duration::from_mins(1)),
+        tool("Act.Day@1.0.0").timeout(Duration::from_hours(48)),
+        tool("Act.Always@1.0.0").requires_task(),
+        tool("Act.Same@1.0.0").idempotent(),
+    ]
+}
+
+fn server(effects: &Arc<Effects>) -> Server {
+    let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
+    Server::new(Toolkit::new(tools(effects)).unwrap())
+        .auth(ApiKeys::with_ids(["A", "B"]))
+        .secrets(keys)
+        .idempotency(Idempotency::in_memory())
+        .task_after(Duration::ZERO)
+}
+
+/// Returns the headers and the body of a request of an MCP client that takes tasks.
+fn request(key: &str, method: &str, mut params: Value) -> (Vec<(&'static str, String)>, Value) {
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        json!({"extensions": {TASKS: {}}});
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+    let name = params.get("name").or(params.get("taskId"));
+    let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let headers = vec![
+        ("accept", "application/json, text/event-stream".to_owned()),
+        ("content-type", "application/json".to_owned()),
+        ("mcp-protocol-version", MODERN.to_owned()),
+        ("mcp-method", method.to_owned()),
+        ("mcp-name", name),
+        ("authorization", format!("Bearer {key}")),
+    ];
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    (headers, body)
+}
+
+/// A function, and the events with which it would invoke itself.
+struct Fixture {
+    function: Arc<LambdaFunction>,
+    events: Arc<Mutex<Vec<String>>>,
+    effects: Arc<Effects>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self::with(|server| server)
+    }
+
+    fn with(change: impl Fn(Server) -> Server) -> Self {
+        let effects = Arc::<Effects>::default();
+        let events = Arc::<Mutex<Vec<String>>>::default();
+        let function = Arc::new(LambdaFunction::new(change(server(&effects))));
+        let queue = Arc::clone(&events);
+        function.on_task(move |event| queue.lock().unwrap().push(event));
+        Self {
+            function,
+            events,
+            effects,
+        }
+    }
+
+    async fn send(&self, key: &str, method: &str, params: Value) -> Value {
+        let (headers, body) = request(key, method, params);
+        let headers = headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.into()));
+        let headers = Value::Object(headers.collect());
+        let event = json!({
+            "version": "2.0", "rawPath": "/mcp", "rawQueryString": "", "headers": headers,
+            "requestContext": {"stage": "$default", "timeEpoch": 0,
+                               "http": {"method": "POST", "path": "/mcp"}},
+            "body": body.to_string(), "isBase64Encoded": false,
+        });
+        let response = self.function.respond(&event.to_string()).await.unwrap();
+        response.body
+    }
+
+    /// Calls a tool, and returns the result.
+    async fn call(&self, tool: &str, then: &str, call_id: &str) -> Value {
+        let meta = json!({"lambda-tools/call-id": call_id});
+        let params = json!({"name": tool, "arguments": {"then": then}, "_meta": meta});
+        self.send("key-a", "tools/call", params).await["result"].take()
+    }
+
+    /// Calls a tool, and returns the id of its task.
+    async fn task(&self, tool: &str, then: &str, call_id: &str) -> String {
+        let task = self.call(tool, then, call_id).await;
+        assert_eq!(task["status"], "working", "{task}");
+        task["taskId"].as_str().unwrap().to_owned()
+    }
+
+    async fn get(&self, id: &str) -> Value {
+        self.send("key-a", "tasks/get", json!({"taskId": id})).await["result"].take()
+    }
+
+    async fn cancel(&self, id: &str) {
+        let answer = self
+            .send("key-a", "tasks/cancel", json!({"taskId": id}))
+            .await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    }
+
+    /// Delivers the last event.
+    async fn work(&self) {
+        let event = self.events.lock().unwrap().last().unwrap().clone();
+        // Nobody waits for the answer.
+        let _ = self.function.invoke(&event).await;
+    }
+
+    fn runs(&self) -> usize {
+        self.effects.runs.load(SeqCst)
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_comes_too_late_does_nothing_although_nobody_has_looked() {
+    let queue = Duration::from_mins(5);
+    let ms = Duration::from_millis(1);
+    for (age, runs, status) in [
+        (queue, 1, "completed"),
+        (queue + ms, 0, "failed"),
+        (queue + Duration::from_secs(3), 0, "failed"),
+        (queue * 3, 0, "failed"),
+    ] {
+        for tool in ["Act_Do", "Act_Once"] {
+            let fixture = Fixture::new();
+            let id = fixture.task(tool, "", "late").await;
+            fixture.function.advance(age);
+            fixture.work().await;
+            assert_eq!(fixture.runs(), runs, "{age:?}");
+            // Clocks may differ by two seconds.
+            fixture.function.advance(Duration::from_secs(2));
+            let task = fixture.get(&id).await;
+            assert_eq!(task["status"], status, "{age:?} {task}");
+            fixture.work().await;
+            assert_eq!(fixture.runs(), runs, "{age:?}");
+            // Nothing was run, so the call may be repeated.
+            let again = fixture.call(tool, "", "late").await;
+            let is_new = again["taskId"].is_string() && again["status"] == "working";
+            assert_eq!(is_new, runs == 0, "{again}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_lost_two_seconds_after_its_time() {
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Do", "", "lost").await;
+    fixture.function.advance(Duration::from_millis(301_999));
+    assert_eq!(fixture.get(&id).await["status"], "working");
+    fixture.function.advance(Duration::from_millis(1));
+    let task = fixture.get(&id).await;
+    assert_eq!(task["status"], "failed", "{task}");
+    let message = task["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("The task did not start in time, and nothing was run"),
+        "{task}"
+    );
+}
+
+#[tokio::test]
+async fn the_times_of_a_task_are_those_of_the_page() {
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Do", "", "times").await;
+    // An hour after the latest possible end: 5 minutes in the queue, 15 for the tool.
+    for (age, interval) in [
+        (0, 1_000),
+        (1_000, 1_000),
+        (4_000, 4_000),
+        (10_000, 10_000),
+        (90_000, 10_000),
+    ] {
+        let fixture = Fixture::new();
+        let id = fixture.task("Act_Do", "", "times").await;
+        fixture.function.advance(Duration::from_millis(age));
+        let task = fixture.get(&id).await;
+        assert_eq!(task["pollIntervalMs"], interval, "{age} {task}");
+        assert_eq!(task["ttlMs"], 80 * 60 * 1_000, "{task}");
+        assert_eq!(task["createdAt"], "2023-10-05T12:00:00Z", "{task}");
+    }
+    fixture.work().await;
+    for (age, is_kept) in [(80 * 60 - 1, true), (1, false)] {
+        fixture.function.advance(Duration::from_secs(age));
+        assert_eq!(fixture.get(&id).await.is_object(), is_kept);
+    }
+}
+
+#[tokio::test]
+async fn a_task_starts_once_and_a_repeated_call_gets_what_became_of_it() {
+    for (tool, then, status, runs, reruns) in [
+        ("Act_Do", "", "completed", 1, false),
+        ("Act_Do", "fail", "completed", 1, false),
+        ("Act_Do", "retry", "completed", 1, true),
+        ("Act_Do", "panic", "failed", 1, true),
+        ("Act_Once", "panic", "failed", 1, false),
+        ("Act_Once", "", "completed", 1, false),
+    ] {
+        let fixture = Fixture::new();
+        let id = fixture.task(tool, then, "once").await;
+        let again = fixture.task(tool, then, "once").await;
+        assert_eq!(id, again, "{then}");
+        assert_eq!(fixture.events.lock().unwrap().len(), 1);
+        for _ in 0..2 {
+            fixture.work().await;
+        }
+        assert_eq!(fixture.runs(), runs, "{tool} {then}");
+        let task = fixture.get(&id).await;
+        assert_eq!(task["status"], status, "{tool} {then} {task}");
+        if status == "completed" {
+            assert_eq!(task["result"]["isError"], !then.is_empty(), "{task}");
+        }
+        let again = fixture.call(tool, then, "once").await;
+        assert_eq!(
+            again["status"] == "working",
+            reruns,
+            "{tool} {then} {again}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_the_caller_of_a_task_sees_or_cancels_it() {
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Do", "", "own").await;
+    let mut other = id.clone();
+    let last = if id.ends_with('1') { "2" } else { "1" };
+    other.replace_range(id.len() - 1.., last);
+    for (key, id) in [
+        ("key-b", &*id),
+        ("key-a", &*other),
+        ("key-a", &id[..64]),
+        ("key-a", "x"),
+    ] {
+        for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+            let answer = fixture.send(key, method, json!({"taskId": id})).await;
+            assert_eq!(answer["error"]["code"], -32602, "{method} {answer}");
+        }
+    }
+    fixture.work().await;
+    assert_eq!(fixture.runs(), 1);
+}
+
+#[tokio::test]
+async fn an_event_with_another_key_starts_nothing() {
+    let fixture = Fixture::new();
+    fixture.task("Act_Do", "", "first").await;
+    fixture.task("Act_Do", "", "second").await;
+    let events: Vec<Value> = {
+        let events = fixture.events.lock().unwrap();
+        events
+            .iter()
+            .map(|it| serde_json::from_str(it).unwrap())
+            .collect()
+    };
+    let mut mixed = events[0].clone();
+    mixed["lambda_tools"]["code"] = events[1]["lambda_tools"]["code"].clone();
+    assert!(fixture.function.invoke(&mixed.to_string()).await.is_err());
+    assert_eq!(fixture.runs(), 0);
+    // The call can still be started with its own.
+    fixture
+        .function
+        .invoke(&events[0].to_string())
+        .await
+        .unwrap();
+    assert_eq!(fixture.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_before_its_start_never_runs() {
+    for tool in ["Act_Do", "Act_Once"] {
+        let fixture = Fixture::new();
+        let id = fixture.task(tool, "", "early").await;
+        fixture.cancel(&id).await;
+        fixture.work().await;
+        assert_eq!(fixture.runs(), 0, "{tool}");
+        assert_eq!(fixture.get(&id).await["status"], "cancelled");
+        let again = fixture.call(tool, "", "early").await;
+        assert_eq!(again["status"], "working", "{again}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_silent_task_that_is_cancelled_is_told_within_its_limit() {
+    let fixture = Arc::new(Fixture::new());
+    let id = fixture.task("Act_Do", "wait", "silent").await;
+    let worker = Arc::clone(&fixture);
+    let work = tokio::spawn(async move { worker.work().await });
+    while fixture.runs() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    fixture.cancel(&id).await;
+    let cancelled = Instant::now();
+    assert_eq!(fixture.get(&id).await["status"], "working");
+    work.await.unwrap();
+    // Two seconds, and what a busy machine takes.
+    assert!(
+        cancelled.elapsed() < Duration::from_millis(3_500),
+        "{:?}",
+        cancelled.elapsed()
+    );
+    assert_eq!(fixture.get(&id).await["status"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_report_without_a_message_shows_its_numbers() {
+    let fixture = Arc::new(Fixture::new());
+    let id = fixture.task("Act_Do", "report", "numbers").await;
+    fixture.work().await;
+    let task = fixture.get(&id).await;
+    assert_eq!(task["statusMessage"], "3 of 10", "{task}");
+    assert_eq!(task["status"], "completed", "{task}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a program that tests start"]
+async fn tasks_program_of_tests() {
+    assert_program();
+    serve(server(&Arc::default())).await.unwrap();
+}
+
+/// A local server with tasks, whose log is JSON.
+struct Local {
+    running: Running,
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Local {
+    fn start() -> Self {
+        let mut command = program("tasks::tasks_program_of_tests");
+        command.env("TOOLS_METRICS", "cloudwatch");
+        command.env("PORT", "0").env("NO_COLOR", "1");
+        let running = Running::start(&mut command);
+        let line = running.line_with("Serving tools on", 20);
+        let url = line.split_once("on ").unwrap().1.to_owned();
+        Self {
+            running,
+            url,
+            client: reqwest::Client::new(),
+        }
+    }
+
+    async fn send(&self, key: &str, method: &str, params: Value, more: &[(&str, &str)]) -> Value {
+        let (headers, body) = request(key, method, params);
+        let mut request = self.client.post(format!("{}/mcp", self.url));
+        for (name, value) in &headers {
+            request = request.header(*name, value);
+        }
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let response = request.body(body.to_string()).send().await.unwrap();
+        serde_json::from_str(&response.text().await.unwrap()).unwrap()
+    }
+
+    async fn task(&self, key: &str, then: &str, more: &[(&str, &str)]) -> String {
+        let params = json!({"name": "Act_Do", "arguments": {"then": then}});
+        let answer = self.send(key, "tools/call", params, more).await;
+        let id = answer["result"]["taskId"].as_str();
+        id.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    async fn get(&self, key: &str, id: &str) -> Value {
+        let answer = self
+            .send(key, "tasks/get", json!({"taskId": id}), &[])
+            .await;
+        answer["result"].clone()
+    }
+
+    async fn end_of(&self, key: &str, id: &str, seconds: u64) -> Option<Value> {
+        for _ in 0..seconds * 10 {
+            let task = self.get(key, id).await;
+            if task["status"] != "working" {
+                return Some(task);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        None
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tasks_of_one_caller_do_not_stop_those_of_others() {
+    let local = Local::start();
+    for _ in 0..70 {
+        local.task("key-a", "wait", &[]).await;
+    }
+    let own = local.task("key-a", "", &[]).await;
+    let other = local.task("key-b", "", &[]).await;
+    let task = local
+        .end_of("key-b", &other, 3)
+        .await
+        .expect("it is not stopped");
+    assert_eq!(task["status"], "completed", "{task}");
+    // The caller's own wait.
+    assert_eq!(local.get("key-a", &own).await["status"], "working");
+}
+
+/// Returns the value of a field in a line of text.
+fn field(line: &str, name: &str) -> Option<String> {
+    let (_, rest) = line.split_once(&format!(" {name}=\""))?;
+    Some(rest.split('"').next().unwrap().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_about_tasks_are_logged_and_counted() {
+    let local = Local::start();
+    let id = local.task("key-a", "", &[]).await;
+    local.end_of("key-a", &id, 5).await.unwrap();
+    local.running.line_with("tasks/get", 5);
+    for (key, method, outcome) in [
+        ("key-a", "tasks/get", "success"),
+        ("key-a", "tasks/update", "success"),
+        ("key-a", "tasks/cancel", "success"),
+        ("key-b", "tasks/get", "rejection"),
+        ("key-b", "tasks/cancel", "rejection"),
+    ] {
+        local.running.lines();
+        local.send(key, method, json!({"taskId": id}), &[]).await;
+        let line = local.running.line_with(method, 5);
+        assert_eq!(field(&line, "outcome").as_deref(), Some(outcome), "{line}");
+        assert_eq!(
+            field(&line, "caller").unwrap(),
+            format!("key {}", key[4..].to_uppercase())
+        );
+        let (tool, reason) = (field(&line, "tool"), field(&line, "reason"));
+        if outcome == "success" {
+            assert_eq!((tool.as_deref(), reason), (Some("Act.Do"), None), "{line}");
+        } else {
+            assert_eq!(
+                (tool, reason.as_deref()),
+                (None, Some("malformed")),
+                "{line}"
+            );
+        }
+        let metrics: Value = serde_json::from_str(&local.running.line_with("_aws", 5)).unwrap();
+        assert_eq!(metrics["Calls"], 1, "{metrics}");
+        let counted = if outcome == "success" {
+            "Act.Do"
+        } else {
+            "none"
+        };
+        assert_eq!(metrics["tool"], counted, "{metrics}");
+        assert_eq!(
+            metrics["Rejections"] == 1,
+            outcome == "rejection",
+            "{metrics}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
+    let local = Local::start();
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    let headers = [("traceparent", &*parent)];
+    let id = local.task("key-a", "", &headers).await;
+    local.end_of("key-a", &id, 5).await.unwrap();
+    let line = local.running.line_with("dialect=\"task\"", 5);
+    assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
+    // The call's own name for the trace, in a protocol that has one.
+    let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
+    let request = local.client.post(format!("{}/tools/call", local.url));
+    let request = request.header("traceparent", &parent).bearer_auth("key-a");
+    request.body(body.to_string()).send().await.unwrap();
+    let line = local.running.line_with("dialect=\"task\"", 5);
+    assert_eq!(
+        field(&line, "trace_id").as_deref(),
+        Some("order 66"),
+        "{line}"
+    );
+    assert_eq!(field(&line, "trace").as_deref(), Some(trace), "{line}");
+}
+
+#[tokio::test]
+async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
+    let fixture = Fixture::new();
+    let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
+    let event = json!({
+        "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
+        "headers": {"authorization": "Bearer key-a"},
+        "requestContext": {"stage": "$default", "timeEpoch": 0,
+                           "http": {"method": "POST", "path": "/tools/call"}},
+        "body": body.to_string(), "isBase64Encoded": false,
+    });
+    let function = Arc::clone(&fixture.function);
+    let call = tokio::spawn(async move { function.respond(&event.to_string()).await });
+    while fixture.events.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    fixture.work().await;
+    let response = call.await.unwrap().unwrap();
+    assert_eq!(response.body["value"], "done", "{response:?}");
+    let seen = fixture.effects.trace_id.lock().unwrap().clone();
+    assert_eq!(seen.as_deref(), Some("order 66"));
+    assert_eq!(*fixture.effects.caller.lock().unwrap(), "key A");
+}
+
+/// Five minutes in the queue, the tool's own time or 15 minutes, and an hour.
+#[tokio::test]
+async fn a_task_is_kept_for_an_hour_after_the_time_of_its_tool() {
+    for (tool, minutes) in [
+        ("Act_Do", 5 + 15 + 60),
+        ("Act_Minute", 5 + 1 + 60),
+        // No call may run for longer than a day.
+        ("Act_Day", 5 + 24 * 60 + 60),
+    ] {
+        let fixture = Fixture::new();
+        let task = fixture.call(tool, "", "ttl").await;
+        assert_eq!(task["ttlMs"], minutes * 60 * 1_000, "{tool} {task}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_message_of_a_task_is_cut_to_256_bytes() {
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Do", "long", "message").await;
+    fixture.work().await;
+    let task = fixture.get(&id).await;
+    let message = format!("{}…", "é".repeat(128));
+    assert_eq!(task["statusMessage"], message, "{task}");
+}
+
+#[tokio::test]
+async fn a_second_delivery_of_an_event_is_no_error() {
+    let fixture = Fixture::new();
+    fixture.task("Act_Do", "", "twice").await;
+    let event = fixture.events.lock().unwrap()[0].clone();
+    for _ in 0..2 {
+        assert_eq!(fixture.function.invoke(&event).await.unwrap(), Value::Null);
+    }
+    let mut unknown: Value = serde_json::from_str(&event).unwrap();
+    unknown["lambda_tools"]["task"] = "0".repeat(96).into();
+    assert!(fixture.function.invoke(&unknown.to_string()).await.is_err());
+    assert_eq!(fixture.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_tool_that_requires_a_task_does_not_run_without_one() {
+    let fixture = Fixture::new();
+    let body = json!({"tool_id": "Act.Always", "input": {}}).to_string();
+    let mut event: Value = serde_json::from_str(&event("POST", "/tools/call", &body)).unwrap();
+    event["headers"]["authorization"] = "Bearer key-a".into();
+    let response = fixture.function.respond(&event.to_string()).await.unwrap();
+    assert_eq!(response.status, 400, "{response:?}");
+    assert!(fixture.events.lock().unwrap().is_empty());
+    assert_eq!(fixture.runs(), 0);
+    fixture.task("Act_Always", "", "task").await;
+}
+
+#[tokio::test]
+async fn a_call_in_the_background_is_counted_once_when_it_is_handed_over() {
+    let fixture = Fixture::with(|server| server.quota(Quota::per_day(2)));
+    for call_id in ["first", "second"] {
+        fixture.task("Act_Do", "", call_id).await;
+        fixture.work().await;
+    }
+    assert_eq!(fixture.runs(), 2);
+    let rejected = fixture.call("Act_Do", "", "third").await;
+    assert_eq!(rejected["isError"], true, "{rejected}");
+    assert_eq!(fixture.events.lock().unwrap().len(), 2);
+    // Repetitions of those that have run get their outcomes.
+    let again = fixture.call("Act_Do", "", "first").await;
+    assert_eq!(again["isError"], false, "{again}");
+}
+
+/// Elsewhere, calls of idempotent tools are not recorded.
+#[tokio::test]
+async fn an_idempotent_tool_in_the_background_has_tasks() {
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Same", "", "same").await;
+    fixture.work().await;
+    assert_eq!(fixture.get(&id).await["status"], "completed");
+}
