@@ -97,7 +97,7 @@ pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     let id = challenge.get(..16).unwrap_or_default();
     // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
     let prefix = if is_https { "__Host-" } else { "" };
-    format!("{prefix}authorization-{id}")
+    format!("{prefix}{name}")
 }
 
 /// Returns the `Set-Cookie` value of a challenge's cookie. With `SameSite=Lax`, browsers send it
@@ -114,14 +114,14 @@ pub(crate) fn cookie_in<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a st
     is_valid.then_some(value)
 }
 
-/// Returns the first value of a cookie.
+/// Returns the first value of a cookie. Those of other sites may have any bytes.
 pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
-    let pairs = all
-        .filter_map(|it| it.to_str().ok())
-        .flat_map(|it| it.split(';'));
+    let pairs = all.flat_map(|it| it.as_bytes().split(|byte| *byte == b';'));
     let mut values = pairs.filter_map(|pair| {
-        let (key, value) = pair.trim().split_once('=')?;
+        // Only spaces of ASCII: to a browser, others are part of a name, which then needs no prefix.
+        let pair = std::str::from_utf8(pair.trim_ascii()).ok()?;
+        let (key, value) = pair.split_once('=')?;
         (key == name).then_some(value)
     });
     values.next()
@@ -171,6 +171,47 @@ mod tests {
         }
         let other_keys = EncryptionKeys::of("another-key-of-this-server-0123456789");
         assert_eq!(verifier(&other_keys, other("c", "google", "b"), 0), None);
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_those_of_other_sites() {
+        const OWN: &[u8] = b"__Host-sign-in=own";
+        let found = |lines: &[&[u8]]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(COOKIE, http::HeaderValue::from_bytes(line).unwrap());
+            }
+            cookie_value(&headers, "__Host-sign-in").map(str::to_owned)
+        };
+        let joined = |foreign: &[u8]| [foreign, b"; ", OWN, b";", foreign].concat();
+        for foreign in [
+            "a=b".as_bytes(),
+            "__utmz=utmccn=Unders\u{f8}gelse".as_bytes(),
+            b"y=\xe9",
+            b"y=\xff\xfe\x80",
+            "\u{e9}=1".as_bytes(),
+            b"no-value",
+            b"=",
+            b"",
+            "__Host-sign-in\u{e9}=x".as_bytes(),
+            // A page of a neighbouring host can set it, because its name has no prefix.
+            "\u{2000}__Host-sign-in=x".as_bytes(),
+            "\u{a0}__Host-sign-in=x".as_bytes(),
+            b"__host-sign-in=x",
+        ] {
+            // RFC 9113, 8.2.3: HTTP/2 may split the header.
+            let joined = joined(foreign);
+            let together: &[&[u8]] = &[&joined];
+            for lines in [together, &[foreign, OWN], &[OWN, foreign]] {
+                assert_eq!(found(lines).as_deref(), Some("own"), "{lines:?}");
+            }
+            assert_eq!(found(&[foreign]), None, "{foreign:?}");
+        }
+        assert_eq!(
+            found(&[b"a=1;\t__Host-sign-in=own \t;b=2"]).as_deref(),
+            Some("own")
+        );
+        assert_eq!(found(&[b"__Host-sign-in=\xe9"]), None);
     }
 
     #[test]
