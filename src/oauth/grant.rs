@@ -148,7 +148,7 @@ fn implies(granted: &str, needed: &str) -> bool {
         ("user", &["read:user", "user:email", "user:follow"]),
     ];
     let bare = |scope: &str| {
-        let scope = scope.to_lowercase();
+        let scope = scope.to_ascii_lowercase();
         let host = "https://graph.microsoft.com/";
         scope.strip_prefix(host).unwrap_or(&scope).to_owned()
     };

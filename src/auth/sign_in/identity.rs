@@ -116,7 +116,8 @@ fn identity_in(
     // Cognito sends a text.
     let is_verified = |it: &Value| *it == Value::Bool(true) || it == "true";
     let is_verified = claims.get("email_verified").is_some_and(is_verified);
-    let address = text("email").filter(|_| is_verified).map(str::to_lowercase);
+    let address = text("email").filter(|_| is_verified);
+    let address = address.map(str::to_ascii_lowercase);
     // An address that nobody has verified may be another person's.
     let user = match names.user.as_str() {
         "email" => address.as_deref(),
@@ -128,7 +129,7 @@ fn identity_in(
         ));
     };
     let domain = if has_hosted_domain {
-        text("hd").map(str::to_lowercase)
+        text("hd").map(str::to_ascii_lowercase)
     } else {
         let domain = address.as_deref().and_then(|it| it.rsplit_once('@'));
         domain.map(|(_, domain)| domain.to_owned())
@@ -233,6 +234,20 @@ mod tests {
             identity(hosted, true).domain.as_deref(),
             Some("acme.example")
         );
+        // The provider has verified this address, and not the one that it looks like.
+        for (address, expected) in [
+            ("mi\u{212a}e@Acme.example", "mi\u{212a}e@acme.example"),
+            ("ada@\u{212a}elvin.example", "ada@\u{212a}elvin.example"),
+        ] {
+            let claims = json!({"sub": "1", "email": address, "email_verified": "true"});
+            let person = identity(claims, false);
+            assert_eq!(person.address.as_deref(), Some(expected));
+            let (_, domain) = expected.split_once('@').unwrap();
+            assert_eq!(person.domain.as_deref(), Some(domain));
+        }
+        let hosted = json!({"sub": "1", "hd": "\u{212a}elvin.example"});
+        let person = identity(hosted, true);
+        assert_eq!(person.domain.as_deref(), Some("\u{212a}elvin.example"));
         for unverified in [json!(false), json!(null), json!("false"), json!(1)] {
             let claims = json!({"sub": "1", "email": "a@b.c", "email_verified": unverified});
             let person = identity(claims, false);

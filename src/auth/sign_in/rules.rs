@@ -38,9 +38,9 @@ impl SignInRule {
         }
         Ok(match kind.trim() {
             "user" => Self::User(value),
-            "address" => Self::Address(value.to_lowercase()),
-            "domain" => Self::Domain(value.to_lowercase()),
-            "organization" => Self::Group(value.to_lowercase()),
+            "address" => Self::Address(value.to_ascii_lowercase()),
+            "domain" => Self::Domain(value.to_ascii_lowercase()),
+            "organization" => Self::Group(value.to_ascii_lowercase()),
             "group" => Self::Group(value),
             _ => return Err(invalid()),
         })
@@ -128,7 +128,10 @@ mod tests {
             "anyone",
             "user:1",
             "address:Ada@Acme.example",
+            "address:ADA@ACME.EXAMPLE",
             "domain: acme.example",
+            "domain:Acme.Example",
+            " domain : ACME.example ",
             "organization:Acme",
             "group:staff",
         ] {
@@ -138,6 +141,9 @@ mod tests {
         for text in [
             "user:ada",
             "address:ada@other.example",
+            "address:ada@acme.example.evil",
+            "address:acme.example",
+            "domain:ada@acme.example",
             "domain:example",
             "domain:evil-acme.example",
             "organization:other",
@@ -146,8 +152,47 @@ mod tests {
             let rule = SignInRule::parse(text).unwrap();
             assert!(!may_sign_in(&[rule], &ada()), "{text}");
         }
-        for text in ["", "everyone", "user:", "team:x", "acme.example"] {
+        for text in [
+            "",
+            "everyone",
+            "Anyone",
+            "anyone:",
+            "user:",
+            "user: ",
+            "team:x",
+            "Domain:acme.example",
+            "acme.example",
+        ] {
             assert!(SignInRule::parse(text).is_err(), "{text}");
+        }
+    }
+
+    /// Lower case joins letters of ASCII with others: that of KELVIN SIGN is `k`.
+    #[test]
+    fn only_the_case_of_ascii_does_not_count() {
+        for (rule, identity) in [
+            ("address:mike@acme.example", "mi\u{212a}e@acme.example"),
+            ("address:mi\u{212a}e@acme.example", "mike@acme.example"),
+            ("domain:kelvin.example", "\u{212a}elvin.example"),
+            ("domain:\u{212a}elvin.example", "kelvin.example"),
+            ("organization:kelvin", "\u{212a}elvin"),
+            ("organization:\u{212a}elvin", "kelvin"),
+            ("domain:\u{130}x.example", "i\u{307}x.example"),
+            ("group:kelvin", "\u{212a}elvin"),
+            ("user:kelvin", "\u{212a}elvin"),
+        ] {
+            let person = Identity {
+                user: identity.to_owned(),
+                subject: identity.to_owned(),
+                groups: vec![identity.to_owned()],
+                address: Some(identity.to_owned()),
+                domain: Some(identity.to_owned()),
+            };
+            let rule = SignInRule::parse(rule).unwrap();
+            assert!(
+                !may_sign_in(&[rule.clone()], &person),
+                "{rule:?} {identity}"
+            );
         }
     }
 
