@@ -3,7 +3,8 @@
 //! Anyone can send a URL. So a document is fetched only from a host name whose addresses are all
 //! global, over TLS, at the usual port, without redirects, within 5 seconds and 5 KiB. The
 //! connection uses the addresses that were checked, so a name that resolves differently the second
-//! time gains nothing.
+//! time gains nothing. One document of a host is fetched at a time, and a failure is remembered, so
+//! that nobody keeps others waiting, or sends this server to a host again and again.
 
 use std::{
     collections::HashMap,
@@ -21,7 +22,7 @@ use reqwest::{
 };
 use serde::Deserialize;
 use tokio::{
-    sync::{OnceCell, Semaphore},
+    sync::{self, OnceCell, Semaphore},
     time::timeout,
 };
 
@@ -31,13 +32,16 @@ use crate::{
 };
 use lambda_tools_core::addresses::only_global;
 
+/// The time for a document, and before that for the turn of its host.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The maximum size of a document, in bytes.
 const LARGEST: usize = 5 * 1024;
 /// The number of documents that are fetched at once.
-const MOST_AT_ONCE: usize = 8;
+const MOST_AT_ONCE: usize = 32;
 /// The number of documents that are kept.
 const MOST_KEPT: usize = 200;
+/// The time until a document is fetched again after a failure.
+const FAILURE_AGE: Duration = Duration::from_mins(1);
 const SHORTEST_AGE: Duration = Duration::from_mins(5);
 const LONGEST_AGE: Duration = Duration::from_hours(24);
 /// The mark of an error of a host that cannot be reached or is overloaded.
@@ -61,11 +65,16 @@ pub(super) struct Documents {
     client: OnceCell<Client>,
     kept: Mutex<HashMap<String, KeptDocument>>,
     fetches: Semaphore,
+    /// The hosts of which a document is being fetched.
+    hosts: Mutex<HashMap<String, Arc<sync::Mutex<()>>>>,
 }
+
+/// A document, or the reason why there is none.
+type Fetched = Result<Arc<ClientMetadata>, &'static str>;
 
 #[derive(Clone)]
 struct KeptDocument {
-    metadata: Arc<ClientMetadata>,
+    fetched: Fetched,
     fetched_at: Instant,
     due: Instant,
 }
@@ -166,37 +175,76 @@ impl Documents {
             client: OnceCell::new(),
             kept: Mutex::default(),
             fetches: Semaphore::new(MOST_AT_ONCE),
+            hosts: Mutex::default(),
         }
     }
 
     /// Returns the document at a URL, which is the client's id.
-    pub(super) async fn get(&self, url: &Url) -> Result<Arc<ClientMetadata>, &'static str> {
-        let (id, now) = (url.as_str(), self.clock.instant());
-        let old = self.lock().get(id).cloned();
-        if let Some(kept) = old.as_ref().filter(|it| now < it.due) {
-            return Ok(Arc::clone(&kept.metadata));
+    pub(super) async fn get(&self, url: &Url) -> Fetched {
+        let id = url.as_str();
+        if let Some(fetched) = self.current(id) {
+            return fetched;
         }
+        // Waiting for others takes nothing of the time for the document.
+        let turn = timeout(LIMIT, self.turn(url.host_str().unwrap_or_default())).await;
+        let _turn = turn.map_err(|_| "too many documents are being fetched")?;
+        // The request before may have fetched it.
+        if let Some(fetched) = self.current(id) {
+            return fetched;
+        }
+        let (now, old) = (self.clock.instant(), self.lock().get(id).cloned());
         let fetched = timeout(LIMIT, self.fetch(url)).await;
-        match fetched.unwrap_or(Err((AWAY, "its document was not sent in time"))) {
-            Ok((metadata, age)) => Ok(self.keep(id, metadata, age)),
+        let fetched = fetched.unwrap_or(Err((AWAY, "its document was not sent in time")));
+        let (fetched, fetched_at, age) = match fetched {
+            Ok((metadata, age)) => (Ok(Arc::new(metadata)), now, age),
             Err((is_away, reason)) => {
-                let is_usable = |it: &KeptDocument| is_away && now < it.fetched_at + LONGEST_USE;
-                let usable = old.filter(is_usable);
-                let is_known = usable.is_some();
+                let is_recent = |it: &KeptDocument| now < it.fetched_at + LONGEST_USE;
+                let usable = old.filter(|it| is_away && it.fetched.is_ok() && is_recent(it));
                 tracing::warn!(
                     client = id,
                     reason,
-                    is_known,
+                    is_known = usable.is_some(),
                     "the metadata document of a client cannot be fetched"
                 );
-                usable.map(|it| it.metadata).ok_or(reason)
+                let known = usable.map(|it| (it.fetched, it.fetched_at));
+                let (fetched, fetched_at) = known.unwrap_or((Err(reason), now));
+                (fetched, fetched_at, FAILURE_AGE)
             }
+        };
+        let new = KeptDocument {
+            fetched: fetched.clone(),
+            fetched_at,
+            due: now + age,
+        };
+        let mut kept = self.lock();
+        if kept.len() >= MOST_KEPT {
+            // Filling it up only makes others fetch again. Failures make room first.
+            let has_failures = kept.values().any(|it| it.fetched.is_err());
+            kept.retain(|_, it| has_failures && it.fetched.is_ok());
         }
+        kept.insert(id.to_owned(), new);
+        fetched
+    }
+
+    /// Returns a document, or the reason why there is none, until it is due.
+    fn current(&self, id: &str) -> Option<Fetched> {
+        let kept = self.lock();
+        let current = kept.get(id).filter(|it| self.clock.instant() < it.due);
+        current.map(|it| it.fetched.clone())
+    }
+
+    /// Waits until no other document of a host is being fetched, and few of others.
+    async fn turn(&self, host: &str) -> impl Sized {
+        let turn = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            hosts.retain(|_, it| Arc::strong_count(it) > 1);
+            Arc::clone(hosts.entry(host.to_owned()).or_default())
+        };
+        (turn.lock_owned().await, self.fetches.acquire().await)
     }
 
     /// Fetches a document. An error says whether its host is away, and why there is none.
     async fn fetch(&self, url: &Url) -> Result<(ClientMetadata, Duration), (bool, &'static str)> {
-        let _permit = self.fetches.acquire().await;
         let client = self.client.get_or_try_init(async || self.client()).await;
         let response = client
             .map_err(|why| (AWAY, why))?
@@ -229,22 +277,6 @@ impl Documents {
             .dns_resolver(Arc::new(self.network.clone()));
         let client = (self.network.change)(builder).build();
         client.map_err(|_| "TLS is not available on this machine")
-    }
-
-    fn keep(&self, id: &str, metadata: ClientMetadata, age: Duration) -> Arc<ClientMetadata> {
-        let (metadata, fetched_at) = (Arc::new(metadata), self.clock.instant());
-        let document = KeptDocument {
-            metadata: Arc::clone(&metadata),
-            fetched_at,
-            due: fetched_at + age,
-        };
-        let mut kept = self.lock();
-        if kept.len() >= MOST_KEPT {
-            // Filling it up only makes others fetch again.
-            kept.clear();
-        }
-        kept.insert(id.to_owned(), document);
-        metadata
     }
 
     /// Locks the documents. A poisoned lock is harmless: each change is one insertion or removal.

@@ -204,6 +204,40 @@ async fn a_document_that_is_withdrawn_is_used_no_more() {
     assert_eq!((opens().await, opens().await), (400, 400));
 }
 
+/// "used for its `max-age`, but 5 minutes to 24 hours"
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_lasts_for_five_minutes_to_a_day() {
+    let hosts = Hosts::start(|path, out| {
+        let mut document = document();
+        document["client_id"] = format!("https://client.example{path}").into();
+        let seconds = path.trim_matches(|it: char| !it.is_ascii_digit());
+        let header = format!("cache-control: max-age={seconds}\r\n");
+        send(out, "200 OK", &header, &document.to_string())
+    });
+    let server = serving(&hosts).await;
+    let minutes = |minutes: u64| Duration::from_mins(minutes);
+    for (seconds, kept, due) in [
+        (1, minutes(4), minutes(5)),
+        (1200, minutes(19), minutes(20)),
+        (864_000, minutes(24 * 60 - 1), minutes(24 * 60)),
+    ] {
+        let id = format!("https://client.example/{seconds}.json");
+        let url = server.authorize_url(&id, &[]);
+        let opens = async || {
+            let before = hosts.requests();
+            for _ in 0..2 {
+                assert_eq!(Browser::new().open(url.as_str()).await.0, 200);
+            }
+            hosts.requests() - before
+        };
+        assert_eq!(opens().await, 2, "{seconds}");
+        server.later(kept);
+        assert_eq!(opens().await, 0, "{seconds}");
+        server.later(due - kept);
+        assert_eq!(opens().await, 2, "{seconds}");
+    }
+}
+
 /// Returns the hostile responses, by the number in their path.
 fn hostile(path: &str, out: &mut dyn Write) -> std::io::Result<()> {
     let number: usize = path
@@ -317,6 +351,118 @@ async fn a_slow_document_is_given_up_after_five_seconds() {
         Duration::from_secs(4) < elapsed && elapsed < Duration::from_secs(8),
         "{elapsed:?}"
     );
+}
+
+/// A stranger cannot have this server ask a host again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_remembered_for_a_minute() {
+    static FAILS: AtomicUsize = AtomicUsize::new(1);
+    let hosts = Hosts::start(|path, out| match path {
+        "/away.json" => send(out, "503 Service Unavailable", "", ""),
+        "/other.json" => send(out, "200 OK", "", &document().to_string()),
+        "/client.json" if FAILS.load(Ordering::Relaxed) == 0 => {
+            send(out, "200 OK", "", &document().to_string())
+        }
+        _ => send(out, "404 Not Found", "", ""),
+    });
+    let server = serving(&hosts).await;
+    for name in ["away", "other", "missing", "client"] {
+        let url = server.authorize_url(&format!("https://client.example/{name}.json"), &[]);
+        let before = hosts.requests();
+        let opens = async |number: usize| {
+            let opened = (0..number).map(|_| async { Browser::new().open(url.as_str()).await.0 });
+            futures_util::future::join_all(opened).await
+        };
+        assert_eq!(opens(40).await, [400; 40], "{name}");
+        assert_eq!(
+            hosts.requests() - before,
+            2,
+            "{name}: one for each instance"
+        );
+        server.later(Duration::from_secs(45));
+        assert_eq!(opens(2).await, [400; 2], "{name}");
+        assert_eq!(hosts.requests() - before, 2, "{name}");
+        server.later(Duration::from_secs(15));
+        if name == "client" {
+            FAILS.store(0, Ordering::Relaxed);
+        }
+        let status = if name == "client" { 200 } else { 400 };
+        assert_eq!(opens(4).await, [status; 4], "{name}");
+        assert_eq!(hosts.requests() - before, 4, "{name}");
+    }
+}
+
+/// While a host is away, its documents are used without asking it each time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_away_is_asked_once_a_minute() {
+    static AWAY: AtomicUsize = AtomicUsize::new(0);
+    let hosts = Hosts::start(|_, out| match AWAY.load(Ordering::Relaxed) {
+        0 => send(out, "200 OK", "", &document().to_string()),
+        _ => send(out, "500 Internal Server Error", "", ""),
+    });
+    let server = serving(&hosts).await;
+    let url = server.authorize_url(ID, &[]);
+    let opens = async || Browser::new().open(url.as_str()).await.0;
+    assert_eq!((opens().await, opens().await), (200, 200));
+    AWAY.store(1, Ordering::Relaxed);
+    server.later(Duration::from_mins(5));
+    for _ in 0..6 {
+        assert_eq!(opens().await, 200);
+    }
+    assert_eq!(hosts.requests(), 4);
+    server.later(Duration::from_mins(1));
+    assert_eq!((opens().await, opens().await), (200, 200));
+    assert_eq!(hosts.requests(), 6);
+}
+
+/// Many slow documents of one host keep those of other hosts waiting for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_host_does_not_keep_others_waiting() {
+    let hosts = Hosts::start(|path, out| {
+        if path.starts_with("/slow") {
+            thread::sleep(Duration::from_secs(8));
+        }
+        send(out, "200 OK", "", &document().to_string())
+    });
+    let server = serving(&hosts).await;
+    let slow = (0..80).map(|number| {
+        server.authorize_url(&format!("https://slow.example/slow{number}.json"), &[])
+    });
+    let slow: Vec<_> = slow
+        .map(|url| tokio::spawn(async move { Browser::new().open(url.as_str()).await.0 }))
+        .collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let started = Instant::now();
+    let url = server.authorize_url(ID, &[]);
+    for _ in 0..2 {
+        assert_eq!(Browser::new().open(url.as_str()).await.0, 200);
+    }
+    assert!(started.elapsed() < Duration::from_secs(2));
+    let asked = hosts.requests.lock().unwrap();
+    let slow_ones = asked.iter().filter(|it| it.starts_with("/slow")).count();
+    assert_eq!(slow_ones, 2, "one at a time in each instance: {asked:?}");
+    drop(asked);
+    for task in slow {
+        task.abort();
+    }
+}
+
+/// Who waits for another document of the host still has five seconds for its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_takes_nothing_of_the_time_for_a_document() {
+    let hosts = Hosts::start(|path, out| {
+        thread::sleep(Duration::from_secs(3));
+        let mut document = document();
+        document["client_id"] = format!("https://client.example{path}").into();
+        send(out, "200 OK", "", &document.to_string())
+    });
+    let server = serving(&hosts).await;
+    let opened = (0..4).map(|number| {
+        let id = format!("https://client.example/{number}.json");
+        let url = server.authorize_url(&id, &[]);
+        async move { Browser::new().open(url.as_str()).await.0 }
+    });
+    assert_eq!(futures_util::future::join_all(opened).await, [200; 4]);
 }
 
 /// The addresses of a name are checked, and those that were checked are used.
