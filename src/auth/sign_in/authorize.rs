@@ -43,8 +43,8 @@ pub(crate) enum BrowserAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignInPage {
     Client(ClientError),
-    /// The request has this error, and its client registered itself, so that the redirect URI may be
-    /// anyone's.
+    /// The request has this error, and the owner has not listed its client, so that the redirect URI
+    /// may be anyone's.
     Request(&'static str),
     /// The sign-in belongs to another browser, has been finished, or was begun too long ago.
     Expired,
@@ -199,7 +199,7 @@ impl AuthorizationServer {
         let client = client.map_err(|error| rejected(id, error))?;
         let uri = client.redirect_uri(parameters.get("redirect_uri"), listed);
         let uri = uri.map_err(|error| rejected(client.label(), error))?;
-        let (label, is_trusted) = (client.label().to_owned(), client.is_trusted(listed));
+        let (label, is_trusted) = (client.label().to_owned(), !listed.0.is_empty());
         let checked =
             AuthorizationRequest::check(&parameters, client, uri.clone(), base, &self.scopes);
         checked.map_err(|error| {
@@ -209,6 +209,7 @@ impl AuthorizationServer {
                 reason,
                 "an authorization request is invalid"
             );
+            // Anyone can register any address, or name it in a document (RFC 9700, 4.11.2).
             if !is_trusted {
                 return BrowserAnswer::Page(SignInPage::Request(error.description));
             }

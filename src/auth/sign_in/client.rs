@@ -125,12 +125,6 @@ impl Client {
         Ok(uri.to_owned())
     }
 
-    /// Returns true if the browser may be sent back with an error before the user has seen a page.
-    /// Anyone can register any address (RFC 9700, 4.11.2).
-    pub(super) fn is_trusted(&self, listed: &ListedClients) -> bool {
-        self.host.is_some() || !listed.0.is_empty()
-    }
-
     /// Returns the client in a few words, for logs.
     pub(super) fn label(&self) -> &str {
         self.host.as_deref().unwrap_or(&self.name)

@@ -202,46 +202,70 @@ async fn a_client_id_must_be_one_that_this_server_has_issued() {
     assert!(!page.contains("<script"), "{page}");
 }
 
-/// PKCE and the other parameters: RFC 9700, 2.1.1; RFC 7636; RFC 8707. Only a client that somebody
-/// vouches for gets the error: anyone can register any address (RFC 9700, 4.11.2).
+/// PKCE and the other parameters: RFC 9700, 2.1.1; RFC 7636; RFC 8707. Only a client that the owner
+/// has listed gets the error: anyone can register any address, or name it in a document (RFC 9700,
+/// 4.11.2).
 #[tokio::test(flavor = "multi_thread")]
 async fn weak_requests_are_refused() {
     let hosts = super::documents::Hosts::with_a_client();
-    let server = super::documents::serving(&hosts).await;
-    let client = server.registered(CALLBACK).await;
+    let open = super::documents::serving(&hosts).await;
+    let network = hosts.network();
+    let listed = Server::with(move |it| {
+        let sign_in = it.allow("anyone").client("client.example");
+        sign_in.documents_from(network.clone())
+    });
+    let listed = listed.await;
+    let (stranger, known) = (
+        open.registered(CALLBACK).await,
+        listed.registered(CALLBACK).await,
+    );
     for (name, value, code) in [
         ("response_type", "token", "unsupported_response_type"),
         ("response_type", "", "invalid_request"),
         ("code_challenge", "", "invalid_request"),
         ("code_challenge", "short", "invalid_request"),
         ("code_challenge_method", "plain", "invalid_request"),
+        ("code_challenge_method", "s256", "invalid_request"),
         ("code_challenge_method", "", "invalid_request"),
         ("response_mode", "fragment", "invalid_request"),
+        ("response_mode", "form_post", "invalid_request"),
         ("resource", "https://other.example/mcp", "invalid_target"),
         (
             "resource",
-            &format!("{}.evil.example", server.url),
+            &format!("{}.evil.example", listed.url),
             "invalid_target",
         ),
         (
             "resource",
-            &format!("{}/other", server.url),
+            &format!("{}/other", listed.url),
             "invalid_target",
         ),
     ] {
-        refused(&server, &client, &[(name, value)]).await;
-        let url = server.authorize_url(super::documents::ID, &[(name, value)]);
-        let (status, landed) = Browser::new().open(url.as_str()).await;
-        assert_eq!(status, 303, "{name} {landed}");
-        let landed = landed.parse().unwrap();
-        assert_eq!(
-            parameter(&landed, "error").as_deref(),
-            Some(code),
-            "{name}={value}"
-        );
-        assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
+        for client in [&*stranger, super::documents::ID] {
+            let page = refused(&open, client, &[(name, value)]).await;
+            assert!(!page.contains(CALLBACK), "{page}");
+        }
+        for client in [&*known, super::documents::ID] {
+            let url = listed.authorize_url(client, &[(name, value)]);
+            let (status, landed) = Browser::new().open(url.as_str()).await;
+            assert_eq!(status, 303, "{name} {landed}");
+            assert!(landed.starts_with(CALLBACK), "{landed}");
+            let landed = landed.parse().unwrap();
+            assert_eq!(
+                parameter(&landed, "error").as_deref(),
+                Some(code),
+                "{name}={value}"
+            );
+            assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
+            assert_eq!(parameter(&landed, "iss"), Some(listed.url.clone()));
+        }
     }
-    let twice = format!("{}&state=other", server.authorize_url(&client, &[]));
+    // What this server does not know or does not do shows the page, which leads nowhere by itself.
+    for (name, value) in [("prompt", "none"), ("scope", "unknown"), ("max_age", "0")] {
+        let url = open.authorize_url(super::documents::ID, &[(name, value)]);
+        assert_eq!(Browser::new().open(url.as_str()).await.0, 200, "{name}");
+    }
+    let twice = format!("{}&state=other", open.authorize_url(&stranger, &[]));
     assert_eq!(Browser::new().open(&twice).await.0, 400);
 }
 
