@@ -65,7 +65,7 @@ pub(crate) use {
     grant::{Grant, Grants},
     keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
     records::Versioned,
-    state::{cookie, cookie_in, cookie_value},
+    state::{cookie, cookie_in, cookie_value, own_name},
     token_refresh::{TokenRefresh, WantedGrant},
     update::{Change, Start},
 };

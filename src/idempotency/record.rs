@@ -17,6 +17,7 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     records: 50_000,
     bytes: 16 << 20,
     may_forget,
+    is_anyones: |_| false,
     forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
 };
 

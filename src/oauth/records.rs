@@ -23,9 +23,11 @@ use crate::{
 pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     what: "challenges and grants",
     records: 20_000,
-    bytes: usize::MAX,
-    // Without its challenge or sign-in, a user starts again; a grant cannot be replaced.
-    may_forget: |id, _| id.starts_with("challenge#") || id.starts_with("sign-in#"),
+    bytes: 32 << 20,
+    // Without its challenge, a user starts again; a grant cannot be replaced. The sign-ins of
+    // strangers never push out that of a user who is at the provider.
+    may_forget: |id, _| id.starts_with("challenge#"),
+    is_anyones: |id| id.starts_with("sign-in#"),
     forgotten: "too many challenges in memory: the oldest are forgotten",
 };
 

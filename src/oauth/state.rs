@@ -95,7 +95,12 @@ pub(super) fn split_state(state: &str) -> Option<(&str, &str, &str)> {
 /// once.
 pub(super) fn cookie_name(challenge: &str, is_https: bool) -> String {
     let id = challenge.get(..16).unwrap_or_default();
-    // RFC 6265bis, 4.1.3.2: no other host can set a cookie with this prefix.
+    own_name(&format!("authorization-{id}"), is_https)
+}
+
+/// Returns the name of a cookie that no other host can set, because of its prefix: RFC 6265bis,
+/// 4.1.3.2.
+pub(crate) fn own_name(name: &str, is_https: bool) -> String {
     let prefix = if is_https { "__Host-" } else { "" };
     format!("{prefix}{name}")
 }

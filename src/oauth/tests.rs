@@ -6,7 +6,7 @@ use super::{
     GrantRequest, OAuth, Provider,
     broker::{Broker, grant_record_id},
     grant::{GRANT_LIFE, Grant, Grants},
-    records::LIMITS,
+    records::{LIMITS, Versioned},
 };
 use crate::{
     AuthorizationRequirement, Secret,
@@ -88,6 +88,49 @@ async fn a_full_memory_forgets_challenges_and_no_grants() {
         let token = broker.token(request("", user, &need)).await.unwrap();
         assert!(token.is_some(), "{user}");
     }
+}
+
+/// A user who is at the provider comes back, however many strangers begin to sign in meanwhile.
+#[tokio::test]
+async fn sign_ins_of_strangers_push_out_nothing() {
+    for limits in [
+        MemoryLimits {
+            records: 20,
+            ..LIMITS
+        },
+        MemoryLimits {
+            bytes: 4_000,
+            ..LIMITS
+        },
+    ] {
+        let broker = broker_with(limits);
+        let (keys, records) = (broker.keys(None).await.unwrap(), &broker.records);
+        let life = Duration::from_mins(10);
+        let begin = async |id: String| {
+            let text = "t".repeat(200);
+            records.save(&keys, &id, &text, life, Over::Nothing).await
+        };
+        assert_eq!(begin("sign-in#user".into()).await, Ok(true));
+        let mut refused = 0;
+        for number in 0..100 {
+            let begun = begin(format!("sign-in#{number}")).await;
+            refused += usize::from(begun.is_err_and(|it| it.is_full()));
+        }
+        assert!((90..100).contains(&refused), "{refused}");
+        let begun: Versioned<String> = records.load(&keys, "sign-in#user").await.unwrap();
+        let over = begun.over;
+        assert!(begun.value.is_some());
+        let taken = records.save(&keys, "sign-in#user", &"taken", life, over);
+        assert_eq!(taken.await, Ok(true));
+        save_grant(&broker, "", "user").await;
+        assert_eq!(begin("session#user".into()).await, Ok(true));
+    }
+}
+
+#[test]
+fn the_memory_of_one_process_is_limited() {
+    assert!(LIMITS.bytes <= 64 << 20 && LIMITS.records <= 20_000);
+    assert!((LIMITS.is_anyones)("sign-in#1") && !(LIMITS.is_anyones)("session#1"));
 }
 
 #[tokio::test]

@@ -97,6 +97,7 @@ mod tests {
                     records: 1,
                     bytes: 0,
                     may_forget: |_, _| false,
+                    is_anyones: |_| false,
                     forgotten: "",
                 }),
                 remaining_writes: AtomicU64::new(writes),

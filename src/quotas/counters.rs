@@ -24,6 +24,7 @@ const LIMITS: MemoryLimits = MemoryLimits {
     records: 50_000,
     bytes: 1,
     may_forget: |_, _| false,
+    is_anyones: |_| false,
     forgotten: "",
 };
 

@@ -29,6 +29,9 @@ pub(crate) struct MemoryLimits {
     pub(crate) bytes: usize,
     /// Returns true for the id and the record of what a full memory may forget before it expires.
     pub(crate) may_forget: fn(&str, &Record) -> bool,
+    /// Returns true for the id of what anyone can write: a new one must leave half of the memory to
+    /// the rest.
+    pub(crate) is_anyones: fn(&str) -> bool,
     /// The log message for forgotten records.
     pub(crate) forgotten: &'static str,
 }
@@ -121,7 +124,8 @@ impl Records {
             return Ok(PutOutcome::Conflict(current.cloned()));
         }
         let current = self.take(id);
-        let room = self.make_room(limits, bytes_of(record), write.now, forgets);
+        let share = 1 + usize::from(current.is_none() && (limits.is_anyones)(id));
+        let room = self.make_room((limits, share), bytes_of(record), write.now, forgets);
         if room.is_err() {
             if let Some(HeldRecord { number, record }) = current {
                 self.insert(limits, id.into(), number, record);
@@ -156,10 +160,10 @@ impl Records {
         Some(held)
     }
 
-    /// Makes room for a record with this number of bytes.
+    /// Makes room for a record with this number of bytes, whose share of the memory is limited.
     fn make_room(
         &mut self,
-        limits: &MemoryLimits,
+        (limits, share): (&MemoryLimits, usize),
         bytes: usize,
         now: SystemTime,
         forgets: &mut bool,
@@ -172,7 +176,7 @@ impl Records {
         }
         // Nothing is forgotten if that would not make enough room.
         let kept = self.by_id.len() - self.forgettable.len();
-        if kept >= limits.records || self.kept_bytes + bytes > limits.bytes {
+        if kept >= limits.records / share || self.kept_bytes + bytes > limits.bytes / share {
             return Err(StoreError::full(format!(
                 "there are too many {}, and none of them may be forgotten yet",
                 limits.what

@@ -24,7 +24,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use lambda_tools::{
     Auth, Context, Failure, OAuth, SignIn, Tool, Toolkit,
     secrets::Secrets,
-    store::{PutOutcome, Record, Store, StoreError, StoreFuture, Write},
+    store::{Field, PutOutcome, Record, Store, StoreError, StoreFuture, Write},
     testing::LambdaFunction,
 };
 use reqwest::{Client, Url, redirect::Policy};
@@ -90,6 +90,17 @@ impl Shared {
 
     fn len(&self) -> usize {
         self.0.lock().unwrap().len()
+    }
+
+    /// Returns the size of the largest field of bytes.
+    fn largest_field(&self) -> usize {
+        let records = self.0.lock().unwrap();
+        let fields = records.values().flat_map(|it| &it.fields);
+        let sizes = fields.map(|(_, field)| match field {
+            Field::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
+        sizes.max().unwrap_or_default()
     }
 }
 

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::request::AuthorizationRequest;
 use crate::{
     hash,
-    oauth::{EncryptionKeys, cookie, cookie_value},
+    oauth::{EncryptionKeys, cookie, cookie_value, own_name},
 };
 
-/// The purpose for which the cookie is sealed.
+/// The name of the cookie, and the purpose for which it is sealed.
 const APPROVALS: &str = "approvals";
 /// The number of agreements in one browser; the oldest one is dropped first.
 const MOST: usize = 12;
@@ -26,7 +26,7 @@ pub(super) struct Approvals(Vec<(String, String)>);
 impl Approvals {
     /// Reads the agreements in a browser's cookie.
     pub(super) fn read(keys: &EncryptionKeys, headers: &HeaderMap, is_https: bool) -> Self {
-        let sealed = cookie_value(headers, name(is_https));
+        let sealed = cookie_value(headers, &own_name(APPROVALS, is_https));
         let text = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
         let read = text.and_then(|text| serde_json::from_slice(&text).ok());
         read.unwrap_or_default()
@@ -56,7 +56,8 @@ impl Approvals {
         self.0.drain(..excess);
         let text = serde_json::to_vec(&self).expect("texts");
         let sealed = keys.seal_text(APPROVALS, &text);
-        Some(cookie(name(is_https), &sealed, LIFE, is_https))
+        let name = own_name(APPROVALS, is_https);
+        Some(cookie(&name, &sealed, LIFE, is_https))
     }
 }
 
@@ -66,16 +67,8 @@ pub(super) fn user_of(subject: &str) -> String {
 }
 
 fn client_in(request: &AuthorizationRequest) -> Option<String> {
-    let (client, uri) = (&request.client.id, &request.redirect_uri);
+    let (client, uri) = (&request.client_hash, &request.redirect_uri);
     let scopes = request.scopes.iter();
     let texts = [client, uri, &request.resource].into_iter().chain(scopes);
     uri.starts_with("https://").then(|| hash::of_texts(texts))
-}
-
-fn name(is_https: bool) -> &'static str {
-    if is_https {
-        "__Host-approvals"
-    } else {
-        "approvals"
-    }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     StoreError,
     clock::since_epoch,
-    oauth::{Change, EncryptionKeys, Start, Versioned, cookie, cookie_in},
+    oauth::{Change, EncryptionKeys, ProviderError, Start, Versioned, cookie, cookie_in, own_name},
     text::{LONGEST_SHOWN, clipped},
 };
 
@@ -69,6 +69,8 @@ pub(crate) struct SignInConsent {
 /// The content of the consent page's form, sealed for one browser.
 #[derive(Deserialize, Serialize)]
 struct ConsentForm {
+    /// The id of the sign-in: a form that is sent again goes on with the same one.
+    id: String,
     request: AuthorizationRequest,
     /// Seconds since 1970.
     expires_at: u64,
@@ -87,20 +89,12 @@ pub(super) struct PendingSignIn {
     pub(super) is_taken: bool,
 }
 
-pub(super) fn cookie_name(is_https: bool) -> &'static str {
-    if is_https {
-        "__Host-sign-in"
-    } else {
-        "sign-in"
-    }
+pub(super) fn cookie_name(is_https: bool) -> String {
+    own_name("sign-in", is_https)
 }
 
 fn purpose_of_form(browser: &str) -> String {
     format!("sign-in form {browser}")
-}
-
-fn page<T>(page: SignInPage) -> Result<T, BrowserAnswer> {
-    Err(BrowserAnswer::Page(page))
 }
 
 fn redirect(url: Option<String>) -> BrowserAnswer {
@@ -119,29 +113,30 @@ impl AuthorizationServer {
         headers: &HeaderMap,
     ) -> Result<BrowserAnswer, StoreError> {
         let keys = self.keys().await?;
-        let request = match self.request(query, base, &keys).await {
-            Ok(request) => request,
+        let (client, request) = match self.request(query, base, &keys).await {
+            Ok(checked) => checked,
             Err(answer) => return Ok(answer),
         };
         let is_https = base.starts_with("https://");
         let (name, clock) = (cookie_name(is_https), &self.broker.clock);
-        let existing = cookie_in(headers, name).map(str::to_owned);
+        let existing = cookie_in(headers, &name).map(str::to_owned);
         let new = || format!("{}{}", clock.id().simple(), clock.id().simple());
         let browser = existing.unwrap_or_else(new);
         let approvals = Approvals::read(&keys, headers, is_https);
-        if let Some(user) = approvals.user_for(&request) {
-            let user = Some(user.to_owned());
-            return self.begin(&keys, request, user, &browser, base).await;
-        }
         let form = ConsentForm {
+            id: clock.id().simple().to_string(),
             expires_at: since_epoch(clock.now() + LIFE).as_secs(),
             request,
         };
+        if let Some(user) = approvals.user_for(&form.request) {
+            let user = Some(user.to_owned());
+            return self.begin(&keys, form, user, &browser, base).await;
+        }
         let text = serde_json::to_vec(&form).expect("texts and numbers");
         let request = form.request;
         let page = SignInConsent {
-            name: request.client.name,
-            host: request.client.host,
+            name: client.name,
+            host: client.host,
             redirect_uri: request.redirect_uri,
             scopes: request.scopes,
             provider: self.provider().shown_title().to_owned(),
@@ -150,7 +145,7 @@ impl AuthorizationServer {
         };
         Ok(BrowserAnswer::Consent {
             page: Box::new(page),
-            cookie: cookie(name, &browser, LIFE, is_https),
+            cookie: cookie(&name, &browser, LIFE, is_https),
         })
     }
 
@@ -162,20 +157,20 @@ impl AuthorizationServer {
         headers: &HeaderMap,
     ) -> Result<BrowserAnswer, StoreError> {
         let keys = self.keys().await?;
-        let browser = cookie_in(headers, cookie_name(base.starts_with("https://")));
+        let browser = cookie_in(headers, &cookie_name(base.starts_with("https://")));
         let now = self.broker.clock.now();
         let opened = browser.and_then(|browser| {
             let form = opened_form(&keys, browser, form.get("form")?, now)?;
-            Some((browser, form.request))
+            Some((browser, form))
         });
-        let Some((browser, request)) = opened else {
+        let Some((browser, opened)) = opened else {
             return Ok(BrowserAnswer::Page(SignInPage::Expired));
         };
         if form.get("answer") != Some("continue") {
             let denied = RequestError::new("access_denied", "The user has not agreed");
-            return Ok(redirect(request.failure(denied, base)));
+            return Ok(redirect(opened.request.failure(denied, base)));
         }
-        self.begin(&keys, request, None, browser, base).await
+        self.begin(&keys, opened, None, browser, base).await
     }
 
     /// Parses a request. An error is a page, unless it can be sent to the client.
@@ -184,9 +179,10 @@ impl AuthorizationServer {
         query: &str,
         base: &str,
         keys: &EncryptionKeys,
-    ) -> Result<AuthorizationRequest, BrowserAnswer> {
+    ) -> Result<(Client, AuthorizationRequest), BrowserAnswer> {
         let Some(parameters) = Parameters::parse(query.as_bytes()) else {
-            return page(SignInPage::Request("a parameter occurs twice"));
+            let twice = SignInPage::Request("a parameter occurs twice");
+            return Err(BrowserAnswer::Page(twice));
         };
         let rejected = |id: &str, error: ClientError| {
             let client = &*clipped(id, LONGEST_SHOWN);
@@ -199,67 +195,63 @@ impl AuthorizationServer {
         let client = client.map_err(|error| rejected(id, error))?;
         let uri = client.redirect_uri(parameters.get("redirect_uri"), listed);
         let uri = uri.map_err(|error| rejected(client.label(), error))?;
-        let (label, is_trusted) = (client.label().to_owned(), !listed.0.is_empty());
         let checked =
-            AuthorizationRequest::check(&parameters, client, uri.clone(), base, &self.scopes);
-        checked.map_err(|error| {
-            let reason = error.description;
-            tracing::warn!(
-                client = label,
-                reason,
-                "an authorization request is invalid"
-            );
+            AuthorizationRequest::check(&parameters, &client, uri.clone(), base, &self.scopes);
+        let checked = checked.map_err(|error| {
+            let (client, reason) = (client.label(), error.description);
+            tracing::warn!(client, reason, "an authorization request is invalid");
             // Anyone can register any address, or name it in a document (RFC 9700, 4.11.2).
-            if !is_trusted {
-                return BrowserAnswer::Page(SignInPage::Request(error.description));
+            if listed.0.is_empty() {
+                return BrowserAnswer::Page(SignInPage::Request(reason));
             }
             redirect(error_url(&uri, error, parameters.get("state"), base))
-        })
+        });
+        Ok((client, checked?))
     }
 
-    /// Sends the user to the provider.
+    /// Sends the user to the provider. A form that is sent again goes on with the same sign-in.
     async fn begin(
         &self,
         keys: &EncryptionKeys,
-        request: AuthorizationRequest,
+        form: ConsentForm,
         approved_by: Option<String>,
         browser: &str,
         base: &str,
     ) -> Result<BrowserAnswer, StoreError> {
         let (provider, clock) = (self.provider(), &self.broker.clock);
         let new = || format!("{}{}", clock.id().simple(), clock.id().simple());
-        let (id, verifier, nonce) = (clock.id().simple().to_string(), new(), new());
-        let urls = provider.urls().await;
-        let url = urls.and_then(|urls| {
-            let (redirect, state) = (provider.redirect_uri(base), format!("sign-in.{id}"));
-            let verifier = verifier.clone();
-            provider.authorize_url(
-                urls,
-                &redirect,
-                &provider.scopes,
-                state,
-                verifier,
-                Some(&nonce),
-            )
-        });
-        let url = url.map_err(|error| error.into_store_error(provider.id()))?;
+        let unavailable = |error: ProviderError| error.into_store_error(provider.id());
+        let urls = provider.urls().await.map_err(unavailable)?;
         let pending = PendingSignIn {
-            request,
+            request: form.request,
             browser: browser.to_owned(),
-            verifier,
-            nonce,
+            verifier: new(),
+            nonce: new(),
             approved_by,
             is_taken: false,
         };
-        let write = |_: Versioned<PendingSignIn>| Change::Write(pending.clone(), ());
-        let (records, id) = (&self.broker.records, format!("sign-in#{id}"));
-        records
-            .update(Start::Absent, keys, &id, LIFE, write)
-            .await?;
+        let write = |begun: Versioned<PendingSignIn>| {
+            let pending = begun.value.unwrap_or_else(|| pending.clone());
+            Change::Write(pending.clone(), pending)
+        };
+        let (records, id) = (&self.broker.records, format!("sign-in#{}", form.id));
+        let begun = records.update(Start::Absent, keys, &id, LIFE, write);
+        let begun = begun.await?;
+        if begun.is_taken {
+            return Ok(BrowserAnswer::Page(SignInPage::Expired));
+        }
+        let url = provider.authorize_url(
+            urls,
+            &provider.redirect_uri(base),
+            &provider.scopes,
+            format!("sign-in.{}", form.id),
+            begun.verifier,
+            Some(&begun.nonce),
+        );
         let is_https = base.starts_with("https://");
-        let cookie = cookie(cookie_name(is_https), browser, LIFE, is_https);
+        let cookie = cookie(&cookie_name(is_https), browser, LIFE, is_https);
         Ok(BrowserAnswer::Redirect {
-            url,
+            url: url.map_err(unavailable)?,
             cookies: vec![cookie],
         })
     }

@@ -85,7 +85,7 @@ impl AuthorizationServer {
         let state = query.state.as_deref().unwrap_or_default();
         let id = state.strip_prefix("sign-in.").unwrap_or_default();
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let Some(browser) = cookie_in(headers, cookie_name(is_https)).filter(|_| is_id) else {
+        let Some(browser) = cookie_in(headers, &cookie_name(is_https)).filter(|_| is_id) else {
             return Ok(BrowserAnswer::Page(SignInPage::Expired));
         };
         let keys = self.keys().await?;
@@ -161,14 +161,10 @@ impl AuthorizationServer {
         let record_id = self.grant_record(base, &person.user);
         self.broker.add_grant(keys, &record_id, &grant).await?;
         let id = self.broker.clock.id().simple().to_string();
-        let request = &pending.request;
+        let mut request = pending.request.clone();
+        request.state = None;
         let session = Session {
-            client_id: request.client.id.clone(),
-            client: request.client.label().to_owned(),
-            redirect_uri: request.redirect_uri.clone(),
-            challenge: request.challenge.clone(),
-            resource: request.resource.clone(),
-            scopes: request.scopes.clone(),
+            request,
             person: person.clone(),
             is_refreshable: grant.can_be_refreshed() || is_lasting,
             stage: Stage::Code,
@@ -220,7 +216,7 @@ fn answer(
     base: &str,
 ) -> BrowserAnswer {
     let request = pending.request;
-    let client = request.client.label();
+    let client = &*request.client;
     let is_https = base.starts_with("https://");
     let (url, agreed) = match signed_in {
         Ok((person, code)) => {

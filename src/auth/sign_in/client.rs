@@ -14,7 +14,7 @@ use super::{
     redirect_uri,
     rules::ListedClients,
 };
-use crate::{clock::since_epoch, oauth::EncryptionKeys, text::clipped};
+use crate::{clock::since_epoch, hash, oauth::EncryptionKeys, text::clipped};
 
 /// The purpose for which registrations are sealed.
 const REGISTRATION: &str = "client registration";
@@ -25,7 +25,6 @@ const MOST_REDIRECT_URIS: usize = 10;
 const LONGEST_ID: usize = 4096;
 
 /// A client.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct Client {
     pub(super) id: String,
     /// The name that it gives itself.
@@ -129,6 +128,11 @@ impl Client {
     pub(super) fn label(&self) -> &str {
         self.host.as_deref().unwrap_or(&self.name)
     }
+}
+
+/// Returns what records keep of a client's id, which may be a whole registration.
+pub(super) fn hash_of(id: &str) -> String {
+    hash::of_texts(["client", id])
 }
 
 /// Returns the registration in a client's id, if this server has issued it.

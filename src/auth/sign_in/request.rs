@@ -5,17 +5,25 @@ use std::collections::BTreeSet;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::{client::Client, parameters::Parameters};
+use super::{
+    client::{Client, hash_of},
+    parameters::Parameters,
+};
 
 /// The length of a code challenge: SHA-256 in base64url.
 const CHALLENGE_LENGTH: usize = 43;
+/// The maximum length of a client's state, in bytes: it is part of a record that anyone can write.
+const LONGEST_STATE: usize = 2048;
 /// The path of MCP below the server's URL.
 const MCP: &str = "/mcp";
 
 /// An authorization request of a known client with one of its redirect URIs.
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct AuthorizationRequest {
-    pub(super) client: Client,
+    /// The hash of the client's id.
+    pub(super) client_hash: String,
+    /// The client in a few words, for logs.
+    pub(super) client: String,
     pub(super) redirect_uri: String,
     pub(super) state: Option<String>,
     pub(super) challenge: String,
@@ -69,7 +77,7 @@ impl AuthorizationRequest {
     /// Checks the parameters of a request.
     pub(super) fn check(
         parameters: &Parameters,
-        client: Client,
+        client: &Client,
         redirect_uri: String,
         base: &str,
         scopes: &ServerScopes,
@@ -107,10 +115,15 @@ impl AuthorizationRequest {
                 return Err(RequestError::new("invalid_target", text));
             }
         };
+        let state = parameters.get("state");
+        if state.is_some_and(|it| it.len() > LONGEST_STATE) {
+            return Err(invalid("state is longer than 2048 bytes"));
+        }
         Ok(Self {
-            client,
+            client_hash: hash_of(&client.id),
+            client: client.label().to_owned(),
             redirect_uri,
-            state: parameters.get("state").map(str::to_owned),
+            state: state.map(str::to_owned),
             challenge: challenge.to_owned(),
             resource,
             scopes: scopes.granted(parameters.get("scope")),

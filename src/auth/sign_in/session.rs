@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::Identity;
+use super::{identity::Identity, request::AuthorizationRequest};
 use crate::{
     StoreError,
     clock::since_epoch,
@@ -29,14 +29,8 @@ const GRACE: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct Session {
-    pub(super) client_id: String,
-    pub(super) client: String,
-    pub(super) redirect_uri: String,
-    /// The code challenge: RFC 7636.
-    pub(super) challenge: String,
-    /// The audience of the access tokens.
-    pub(super) resource: String,
-    pub(super) scopes: Vec<String>,
+    /// The request that the user has agreed to, without its state.
+    pub(super) request: AuthorizationRequest,
     pub(super) person: Identity,
     /// False if the provider cannot confirm the person later: there are no refresh tokens then.
     pub(super) is_refreshable: bool,

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 
 use super::{
     AuthorizationServer,
-    client::registration_in,
+    client::{hash_of, registration_in},
     identity::{Identity, IdentityError, IdentitySource},
     own_keys::sign,
     parameters::Parameters,
@@ -152,12 +152,12 @@ impl AuthorizationServer {
         // OAuth 2.1 leaves it out: the verifier binds the code to the client that asked for it.
         if form
             .get("redirect_uri")
-            .is_some_and(|uri| uri != session.redirect_uri)
+            .is_some_and(|uri| uri != session.request.redirect_uri)
         {
             let text = "redirect_uri is not that of the authorization request";
             return Err(EndpointError::grant(text));
         }
-        check_verifier(form.get("code_verifier"), &session.challenge)?;
+        check_verifier(form.get("code_verifier"), &session.request.challenge)?;
         check_resource(form, &session)?;
         let advanced = self
             .advance_session(keys, &presented, &session.person)
@@ -167,7 +167,7 @@ impl AuthorizationServer {
             self.end_reused(keys, &presented, &session).await?;
             return Err(unknown());
         };
-        self.tokens(keys, &presented, &session, base)
+        self.tokens(keys, &presented, (client, &session), base)
     }
 
     /// Exchanges a refresh token for new tokens, once the provider has confirmed the user.
@@ -191,7 +191,7 @@ impl AuthorizationServer {
         if !self
             .settings
             .clients
-            .allows(&session.client_id, &session.redirect_uri)
+            .allows(client, &session.request.redirect_uri)
         {
             return Err(EndpointError::grant(
                 "This server accepts listed clients only",
@@ -204,7 +204,7 @@ impl AuthorizationServer {
                     return Err(EndpointError::Unavailable(why));
                 }
                 Err(IdentityError::Rejected(reason)) => {
-                    let (user, client) = (&session.person.user, &session.client);
+                    let (user, client) = (&session.person.user, &session.request.client);
                     tracing::warn!(user, client, reason, "a user's session has ended");
                     self.end_session(keys, presented.session).await?;
                     return Err(unknown());
@@ -217,7 +217,7 @@ impl AuthorizationServer {
             self.end_reused(keys, &presented, &session).await?;
             return Err(unknown());
         };
-        self.tokens(keys, &presented, &session, base)
+        self.tokens(keys, &presented, (client, &session), base)
     }
 
     async fn end_reused(
@@ -226,7 +226,7 @@ impl AuthorizationServer {
         presented: &Presented<'_>,
         session: &Session,
     ) -> Result<(), StoreError> {
-        let (user, client) = (&session.person.user, &session.client);
+        let (user, client) = (&session.person.user, &session.request.client);
         tracing::warn!(
             user,
             client,
@@ -293,18 +293,18 @@ impl AuthorizationServer {
         &self,
         keys: &EncryptionKeys,
         presented: &Presented<'_>,
-        session: &Session,
+        (client, session): (&str, &Session),
         base: &str,
     ) -> Result<Value, EndpointError> {
         let (life, clock) = (TOKEN_LIFE.as_secs(), &self.broker.clock);
-        let scope = session.scopes.join(" ");
+        let scope = session.request.scopes.join(" ");
         let now = since_epoch(clock.now()).as_secs();
         // RFC 9068, 2.2.
         let mut claims = json!({
             "iss": base,
             "sub": session.person.user,
-            "aud": session.resource,
-            "client_id": session.client_id,
+            "aud": session.request.resource,
+            "client_id": client,
             "iat": now,
             "exp": now + life,
             "jti": clock.id().simple().to_string(),
@@ -330,7 +330,7 @@ impl AuthorizationServer {
 
 /// Checks the id by which a public client identifies itself: RFC 6749, 3.2.1.
 fn check_client(client_id: &str, session: &Session) -> Result<(), EndpointError> {
-    if client_id == session.client_id {
+    if hash_of(client_id) == session.request.client_hash {
         return Ok(());
     }
     Err(EndpointError::grant(
@@ -355,7 +355,7 @@ fn check_verifier(verifier: Option<&str>, challenge: &str) -> Result<(), Endpoin
 
 /// Checks that the token is for this server: RFC 8707, 2.2.
 fn check_resource(form: &Parameters, session: &Session) -> Result<(), EndpointError> {
-    let is_same = |resource: &str| is_server(resource, session.resource.trim_end_matches('/'));
+    let is_same = |it: &str| is_server(it, session.request.resource.trim_end_matches('/'));
     if form.get("resource").is_none_or(is_same) {
         return Ok(());
     }

@@ -8,6 +8,7 @@ const LIMITS: MemoryLimits = MemoryLimits {
     records: 4,
     bytes: 100,
     may_forget: |_, record| record.fields.iter().all(|(name, _)| name != "kept"),
+    is_anyones: |id| id.starts_with("anyone"),
     forgotten: "the oldest are forgotten",
 };
 
@@ -198,4 +199,40 @@ async fn losses_are_logged_once() {
         text.contains("WARN") && text.contains("forgotten"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn what_anyone_can_write_takes_half_of_the_memory_and_pushes_nothing_out() {
+    for (bytes, fitting) in [(0, 2), (24, 2), (26, 1)] {
+        let memory = Memory::new(LIMITS);
+        let mut written = 0;
+        for id in ["anyone-a", "anyone-b", "anyone-c", "anyone-d"] {
+            let put = try_put(&memory, id, &unforgettable(bytes), Over::Nothing, NOW).await;
+            match put {
+                Ok(outcome) => {
+                    assert_eq!(outcome, PutOutcome::Written);
+                    written += 1;
+                }
+                Err(error) => assert!(error.is_full(), "{error}"),
+            }
+        }
+        assert_eq!(written, fitting, "{bytes}");
+        let before = held(&memory);
+        // The rest has its half, also for more than one.
+        for id in ["session", "grant"] {
+            let outcome = put(&memory, id, unforgettable(20), Over::Nothing).await;
+            assert_eq!(outcome, PutOutcome::Written, "{bytes} {id}");
+        }
+        // Those that are there can be changed, even with less than half left.
+        for id in &before {
+            let outcome = put(&memory, id, unforgettable(bytes), Over::Version(1)).await;
+            assert_eq!(outcome, PutOutcome::Written, "{bytes} {id}");
+        }
+        assert_eq!(held(&memory).len(), fitting + 2);
+        let late = try_put(&memory, "anyone-e", &unforgettable(0), Over::Nothing, NOW).await;
+        assert!(late.unwrap_err().is_full());
+        // They make room once they have expired.
+        let outcome = try_put(&memory, "anyone-e", &record(0), Over::Nothing, after(1)).await;
+        assert_eq!(outcome, Ok(PutOutcome::Written));
+    }
 }

@@ -1,9 +1,13 @@
 //! Attacks by the sections of RFC 9700 and of MCP's "Security Best Practices". Each fails without
 //! its guard.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
 
-use super::{Browser, CALLBACK, Server, callback_of, parameter};
+use lambda_tools::SignIn;
+use serde_json::{Value, json};
+use test_support::{issuer::Issuer, lambda::event};
+
+use super::{Browser, CALLBACK, Server, Shared, callback_of, parameter};
 
 async fn refused(server: &Server, client: &str, changes: &[(&str, &str)]) -> String {
     let url = server.authorize_url(client, changes);
@@ -219,6 +223,7 @@ async fn weak_requests_are_refused() {
         open.registered(CALLBACK).await,
         listed.registered(CALLBACK).await,
     );
+    let long = "s".repeat(2049);
     for (name, value, code) in [
         ("response_type", "token", "unsupported_response_type"),
         ("response_type", "", "invalid_request"),
@@ -240,6 +245,7 @@ async fn weak_requests_are_refused() {
             &format!("{}/other", listed.url),
             "invalid_target",
         ),
+        ("state", &long, "invalid_request"),
     ] {
         for client in [&*stranger, super::documents::ID] {
             let page = refused(&open, client, &[(name, value)]).await;
@@ -256,17 +262,144 @@ async fn weak_requests_are_refused() {
                 Some(code),
                 "{name}={value}"
             );
-            assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
+            let state = if name == "state" {
+                &*long
+            } else {
+                "client-state"
+            };
+            assert_eq!(parameter(&landed, "state").as_deref(), Some(state));
             assert_eq!(parameter(&landed, "iss"), Some(listed.url.clone()));
         }
     }
     // What this server does not know or does not do shows the page, which leads nowhere by itself.
-    for (name, value) in [("prompt", "none"), ("scope", "unknown"), ("max_age", "0")] {
+    for (name, value) in [
+        ("prompt", "none"),
+        ("scope", "unknown"),
+        ("max_age", "0"),
+        ("state", &long[..2048]),
+    ] {
         let url = open.authorize_url(super::documents::ID, &[(name, value)]);
         assert_eq!(Browser::new().open(url.as_str()).await.0, 200, "{name}");
     }
     let twice = format!("{}&state=other", open.authorize_url(&stranger, &[]));
     assert_eq!(Browser::new().open(&twice).await.0, 400);
+}
+
+/// Who presses the button of one page ten times begins one sign-in, whose record is small, whatever
+/// the client has registered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_again_goes_on_with_the_same_sign_in() {
+    let server = Server::start().await;
+    let uris: Vec<_> = (0..9)
+        .map(|it| format!("https://client.example/{it}{}", "a".repeat(200)))
+        .chain([CALLBACK.to_owned()])
+        .collect();
+    let body = json!({"client_name": "Test", "redirect_uris": uris});
+    let (_, answer) = server.post_json("register", &body).await;
+    let client = answer["client_id"].as_str().unwrap();
+    assert!(client.len() > 2000);
+    let state = "s".repeat(2048);
+    let (browser, url) = (
+        Browser::new(),
+        server.authorize_url(client, &[("state", &state)]),
+    );
+    let (_, page) = browser.open(url.as_str()).await;
+    let form = test_support::openid::form_in(&page).unwrap();
+    let first = browser.submit(&url, form, "continue").await;
+    assert_eq!((first.0, server.store.len()), (303, 1));
+    for _ in 0..9 {
+        assert_eq!(browser.submit(&url, form, "continue").await, first);
+    }
+    assert_eq!(server.store.len(), 1);
+    let bytes = server.store.largest_field();
+    assert!(bytes < 4 * 1024, "{bytes}");
+    // A second page of the same browser is another sign-in.
+    let (_, page) = browser.open(url.as_str()).await;
+    let other = test_support::openid::form_in(&page).unwrap();
+    assert_ne!(browser.submit(&url, other, "continue").await, first);
+    assert_eq!(server.store.len(), 2);
+    let callback = callback_of(&first.1.parse().unwrap(), &json!({"sub": "alice"}));
+    let (status, landed) = browser.open(callback.as_str()).await;
+    assert_eq!(status, 303, "{landed}");
+    let landed = landed.parse().unwrap();
+    assert_eq!(parameter(&landed, "state"), Some(state));
+    let code = parameter(&landed, "code").unwrap();
+    assert_eq!(server.redeem(client, &code).await.0, 200);
+    // It has been used up.
+    assert_eq!(browser.submit(&url, form, "continue").await.0, 400);
+}
+
+/// Other sites of the same domain set cookies with any bytes, and every way of transport keeps them.
+#[tokio::test(flavor = "multi_thread")]
+async fn cookies_of_other_sites_do_not_hide_this_servers_own() {
+    let upstream = Issuer::start().await;
+    let sign_in = SignIn::openid(&upstream.url, super::CLIENT, "SECRET").allow("anyone");
+    let url = "https://tools.example";
+    let function = super::instance(sign_in, Shared::default(), super::KEY, url, &Arc::default());
+    let invoke = async |event: Value| function.invoke(&event.to_string()).await.unwrap();
+    let registered = invoke(http_event(
+        "POST",
+        "/register",
+        &[],
+        &json!({
+            "redirect_uris": [CALLBACK],
+        })
+        .to_string(),
+    ));
+    let registered: Value =
+        serde_json::from_str(registered.await["body"].as_str().unwrap()).unwrap();
+    let client = registered["client_id"].as_str().unwrap();
+    let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    let request = format!(
+        "response_type=code&client_id={client}&code_challenge={challenge}&code_challenge_method=S256"
+    );
+    for foreign in [
+        "__utmz=utmccn=Unders\u{f8}gelse",
+        "y=\u{e9}",
+        "\u{2000}__Host-sign-in=x",
+    ] {
+        let mut opening = http_event("GET", "/authorize", &[], "");
+        opening["rawQueryString"] = request.clone().into();
+        let page = invoke(opening).await;
+        let own = page["cookies"][0].as_str().unwrap();
+        let (own, _) = own.split_once(';').unwrap();
+        assert!(own.starts_with("__Host-sign-in="), "{own}");
+        let form = test_support::openid::form_in(page["body"].as_str().unwrap()).unwrap();
+        let form = format!("form={form}&answer=continue");
+        let together = format!("{foreign}; {own}");
+        let mut events = vec![
+            http_event("POST", "/authorize", &[foreign, own], &form),
+            http_event("POST", "/authorize", &[&together], &form),
+        ];
+        for (name, cookies) in [
+            ("rest-api", json!([&together])),
+            ("rest-api", json!([foreign, own])),
+            ("alb.multi-value-headers", json!([own, foreign])),
+        ] {
+            let mut sent = event(&format!("sources/{name}"));
+            sent["path"] = "/authorize".into();
+            sent["httpMethod"] = "POST".into();
+            sent["body"] = form.clone().into();
+            sent["multiValueHeaders"]["cookie"] = cookies;
+            events.push(sent);
+        }
+        for sent in events {
+            let answer = invoke(sent.clone()).await;
+            assert_eq!(answer["statusCode"], 303, "{foreign} {sent} {answer}");
+        }
+        let without = invoke(http_event("POST", "/authorize", &[foreign], &form)).await;
+        assert_eq!(without["statusCode"], 400);
+    }
+}
+
+/// Returns the event of a request to an HTTP API.
+fn http_event(method: &str, path: &str, cookies: &[&str], body: &str) -> Value {
+    let mut sent = event("sources/http-api");
+    sent["rawPath"] = path.into();
+    sent["requestContext"]["http"]["method"] = method.into();
+    sent["cookies"] = json!(cookies);
+    sent["body"] = body.into();
+    sent
 }
 
 /// Stolen codes: RFC 9700, 4.5. A code is bound to everything that the request had.
