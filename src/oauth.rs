@@ -66,7 +66,7 @@ pub(crate) use {
     keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
     records::Versioned,
     state::{cookie, cookie_in, cookie_value, own_name},
-    token_refresh::{TokenRefresh, WantedGrant},
+    token_refresh::{RefreshedToken, TokenRefresh, WantedGrant},
     update::{Change, Start},
 };
 

@@ -62,6 +62,7 @@ pub struct SignIn {
     rules: Vec<String>,
     clients: ListedClients,
     claims: IdentityClaims,
+    session_life: Duration,
     /// The ids of the secrets that the keys are derived from.
     key_ids: Vec<String>,
     own_keys: Arc<OwnKeys>,
@@ -189,6 +190,7 @@ impl SignIn {
                 user: claims.user_claim,
                 groups: claims.group_claims,
             },
+            session_life: Duration::from_hours(30 * 24),
             key_ids: Vec::new(),
             own_keys: Arc::default(),
             network: DocumentNetwork::default(),
@@ -232,6 +234,14 @@ impl SignIn {
     #[must_use]
     pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
         self.claims.groups = vec![name.into()];
+        self
+    }
+
+    /// Sets how long a session lasts at most, however often its tokens are refreshed: 30 days by
+    /// default. Then its user signs in again.
+    #[must_use]
+    pub fn sessions_end_after(mut self, time: Duration) -> Self {
+        self.session_life = time;
         self
     }
 

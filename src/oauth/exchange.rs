@@ -61,6 +61,7 @@ struct DiscoveryDocument {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
+    userinfo_endpoint: Option<String>,
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
 }
@@ -188,6 +189,7 @@ async fn discover(issuer: &str) -> Result<EndpointUrls, ProviderError> {
     let urls = EndpointUrls {
         authorize: document.authorization_endpoint,
         token: document.token_endpoint,
+        userinfo: document.userinfo_endpoint.filter(|url| is_safe(url)),
         always_sends_issuer: document.authorization_response_iss_parameter_supported,
         issuer: Some(document.issuer),
     };

@@ -40,6 +40,10 @@ pub struct Provider {
 pub(crate) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
+    /// Where the provider says who the holder of a token is: OpenID Connect Core 1.0, 5.3.
+    // Only sign-in reads it.
+    #[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
+    pub(crate) userinfo: Option<String>,
     /// RFC 9207: the expected issuer of the authorization response.
     pub(super) issuer: Option<String>,
     /// True if every authorization response names its issuer.
@@ -72,6 +76,7 @@ impl Provider {
         let urls = EndpointUrls {
             authorize: authorize_url.into(),
             token: token_url.into(),
+            userinfo: None,
             issuer: None,
             always_sends_issuer: false,
         };
@@ -225,6 +230,7 @@ impl Provider {
         let urls = EndpointUrls {
             authorize,
             token,
+            userinfo: None,
             issuer: None,
             always_sends_issuer: false,
         };

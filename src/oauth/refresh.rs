@@ -121,7 +121,11 @@ impl Broker {
                 self.save_refreshed(&keys, record_id, loaded, (grant, &new))
                     .await;
                 let access = Secret::from(new.access);
-                Ok(Some(RefreshedToken { access, id_token }))
+                Ok(Some(RefreshedToken {
+                    access,
+                    id_token,
+                    is_shared: false,
+                }))
             }
             Err(ProviderError::InvalidGrant) => {
                 let provider = &provider.id;

@@ -57,13 +57,13 @@ impl WantedGrant {
 }
 
 /// A token, and the ID token that came with it.
+// Without sign-in, only the access token is read.
+#[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
 pub(crate) struct RefreshedToken {
     pub(crate) access: Secret,
-    #[cfg_attr(
-        not(feature = "sign-in"),
-        expect(dead_code, reason = "nobody signs in")
-    )]
     pub(crate) id_token: Option<String>,
+    /// True if another call has refreshed it.
+    pub(crate) is_shared: bool,
 }
 
 impl RefreshedToken {
@@ -71,6 +71,7 @@ impl RefreshedToken {
         Self {
             access: Secret::from(access),
             id_token: None,
+            is_shared: true,
         }
     }
 }

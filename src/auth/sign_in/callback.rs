@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Secret, StoreError,
+    clock::since_epoch,
     oauth::{
         CallbackQuery, Change, EncryptionKeys, Grant, ProviderError, ProviderTokens, Start,
         Versioned, cookie_in,
@@ -165,6 +166,7 @@ impl AuthorizationServer {
         request.state = None;
         let session = Session {
             request,
+            begun_at: since_epoch(self.broker.clock.now()).as_secs(),
             person: person.clone(),
             is_refreshable: grant.can_be_refreshed() || is_lasting,
             stage: Stage::Code,

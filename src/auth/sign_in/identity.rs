@@ -105,8 +105,8 @@ impl IdTokens {
     }
 }
 
-/// Returns the person that the claims of an ID token name.
-fn identity_in(
+/// Returns the person that the claims of an ID token or of a userinfo response name.
+pub(super) fn identity_in(
     claims: &Map<String, Value>,
     names: &IdentityClaims,
     has_hosted_domain: bool,
@@ -150,7 +150,7 @@ pub(super) async fn github_identity(
     user_field: &str,
     organizations: &[&str],
 ) -> Result<Identity, IdentityError> {
-    let person = github(&format!("{api}/user"), token).await?;
+    let person = described(&format!("{api}/user"), token).await?;
     let person = person.ok_or(IdentityError::Rejected("GitHub does not know the user"))?;
     let text = |name: &str| match person.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -163,7 +163,7 @@ pub(super) async fn github_identity(
     let mut groups = Vec::new();
     for name in organizations {
         let url = format!("{api}/user/memberships/orgs/{name}");
-        let membership = github(&url, token).await?;
+        let membership = described(&url, token).await?;
         if membership.is_some_and(|it| it["state"] == "active") {
             groups.push((*name).to_owned());
         }
@@ -177,26 +177,26 @@ pub(super) async fn github_identity(
     })
 }
 
-/// Sends a request to GitHub's API. `None` if it refuses, or if there is no such thing.
-async fn github(url: &str, token: &Secret) -> Result<Option<Value>, IdentityError> {
-    let unavailable = |why: TransportError| IdentityError::Unavailable(format!("GitHub {why}"));
+/// Asks a provider about the holder of a token. `None` if it refuses, or if there is no such thing.
+pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>, IdentityError> {
+    let unavailable =
+        |why: TransportError| IdentityError::Unavailable(format!("the provider {why}"));
     let request = http_client().map_err(unavailable)?.get(url);
     let request = request
         // Without it, GitHub rejects requests.
         .header(USER_AGENT, "lambda_tools")
-        .header(ACCEPT, "application/vnd.github+json")
+        .header(ACCEPT, "application/json")
         .bearer_auth(token.expose());
     let response = request.send().await;
     let response = response.map_err(|error| unavailable(error.into()))?;
     let (status, headers) = (response.status(), response.headers());
+    let returned = || IdentityError::Unavailable(format!("the provider returned {status}"));
     // GitHub limits with a 403, too.
     let is_used_up = headers
         .get("x-ratelimit-remaining")
         .is_some_and(|it| it == "0");
     if status == 403 && (is_used_up || headers.contains_key(RETRY_AFTER)) {
-        return Err(IdentityError::Unavailable(format!(
-            "GitHub returned {status}"
-        )));
+        return Err(returned());
     }
     if [401, 403, 404].contains(&status.as_u16()) {
         return Ok(None);
@@ -205,8 +205,7 @@ async fn github(url: &str, token: &Secret) -> Result<Option<Value>, IdentityErro
     let read = serde_json::from_slice(&body)
         .ok()
         .filter(|_| status.is_success());
-    let unreadable = || IdentityError::Unavailable(format!("GitHub returned {status}"));
-    read.map(Some).ok_or_else(unreadable)
+    read.map(Some).ok_or_else(returned)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     SignIn, client,
     documents::Documents,
-    identity::{Identity, IdentityError, IdentitySource, github_identity},
+    identity::{Identity, IdentityError, IdentitySource, described, github_identity, identity_in},
     own_keys::{JWKS_PATH, jwks},
     request::ServerScopes,
     rules::{SignInRule, may_sign_in},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     AccessToken, Caller, Secret, StoreError,
-    oauth::{Broker, EncryptionKeys, Provider, grant_record_id},
+    oauth::{Broker, EncryptionKeys, Provider, RefreshedToken, grant_record_id},
     text::LONGEST_ID,
 };
 
@@ -120,11 +120,11 @@ impl AuthorizationServer {
         nonce: Option<&str>,
     ) -> Result<Identity, IdentityError> {
         let (claims, clock) = (&self.settings.claims, &self.broker.clock);
-        let person = match &self.settings.source {
+        match &self.settings.source {
             IdentitySource::IdToken(tokens) => {
                 let missing = IdentityError::Rejected("the provider has sent no ID token");
                 let id_token = id_token.ok_or(missing)?;
-                tokens.identity(id_token, nonce, claims, clock).await?
+                tokens.identity(id_token, nonce, claims, clock).await
             }
             IdentitySource::GitHub(api) => {
                 let organizations = self.rules.iter().filter_map(|rule| match rule {
@@ -132,9 +132,39 @@ impl AuthorizationServer {
                     _ => None,
                 });
                 let organizations: Vec<_> = organizations.collect();
-                github_identity(api, access, &claims.user, &organizations).await?
+                github_identity(api, access, &claims.user, &organizations).await
             }
+        }
+    }
+
+    /// Asks the provider about a person for whom a refresh has brought no ID token: OpenID Connect
+    /// Core 1.0, 5.3. If it cannot be asked, the refresh alone confirms the person.
+    pub(super) async fn userinfo(
+        &self,
+        token: &RefreshedToken,
+        old: &Identity,
+    ) -> Result<Identity, IdentityError> {
+        let (provider, names) = (self.provider(), &self.settings.claims);
+        let urls = provider.urls().await;
+        let urls = urls.map_err(|error| error.into_store_error(provider.id()))?;
+        let (IdentitySource::IdToken(tokens), Some(url)) = (&self.settings.source, &urls.userinfo)
+        else {
+            return Ok(old.clone());
         };
+        let described = described(url, &token.access).await?;
+        let described = described.filter(|it| it["sub"] == *old.subject);
+        let Some(Value::Object(mut claims)) = described else {
+            let text = "the provider does not name the user";
+            return Err(IdentityError::Rejected(text));
+        };
+        // It need not have the claim that is the user, because `sub` identifies the account.
+        let user = || old.user.clone().into();
+        claims.entry(&*names.user).or_insert_with(user);
+        let mut person = identity_in(&claims, names, tokens.has_hosted_domain)?;
+        if token.is_shared && person.groups.is_empty() {
+            // Another call has got the ID token, which may be all that names groups.
+            person.groups.clone_from(&old.groups);
+        }
         Ok(person)
     }
 

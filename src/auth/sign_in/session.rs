@@ -31,6 +31,8 @@ const GRACE: Duration = Duration::from_mins(1);
 pub(super) struct Session {
     /// The request that the user has agreed to, without its state.
     pub(super) request: AuthorizationRequest,
+    /// The time of the sign-in, in seconds since 1970.
+    pub(super) begun_at: u64,
     pub(super) person: Identity,
     /// False if the provider cannot confirm the person later: there are no refresh tokens then.
     pub(super) is_refreshable: bool,

@@ -245,6 +245,10 @@ impl AuthorizationServer {
         const WITHDRAWN: IdentityError =
             IdentityError::Rejected("the provider has withdrawn the user's tokens");
         let (broker, old) = (&self.broker, &session.person);
+        let end = Duration::from_secs(session.begun_at).saturating_add(self.settings.session_life);
+        if since_epoch(broker.clock.now()) >= end {
+            return Err(IdentityError::Rejected("it has lasted as long as it may"));
+        }
         let record_id = self.grant_record(base, &old.user);
         let find = |grants: &Grants| grants.of_account(&old.subject).cloned();
         let grant = broker.current_grant(keys, &record_id, find).await?;
@@ -267,8 +271,8 @@ impl AuthorizationServer {
         let token = broker.refreshed_token(refresh, CONFIRMATION).await?;
         let token = token.ok_or(WITHDRAWN)?;
         if !is_github && token.id_token.is_none() {
-            // OpenID Connect Core 1.0, 12.2: optional. The refresh alone confirms the user.
-            return self.check_same(old.clone(), old);
+            // OpenID Connect Core 1.0, 12.2: optional.
+            return self.check_same(self.userinfo(&token, old).await?, old);
         }
         let person = self.identify(&token.access, token.id_token.as_deref(), None);
         match person.await {

@@ -137,6 +137,8 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
     let sign_in = clients.into_iter().fold(sign_in, SignIn::client);
     let claim = get("TOOLS_SIGN_IN_USER_CLAIM")?;
     let sign_in = claim.into_iter().fold(sign_in, SignIn::user_claim);
+    let life = super::seconds("TOOLS_SIGN_IN_SESSION_SECONDS")?;
+    let sign_in = life.into_iter().fold(sign_in, SignIn::sessions_end_after);
     let scopes = list("TOOLS_SIGN_IN_SCOPES", "")?;
     Ok(scopes.into_iter().fold(sign_in.into(), Auth::scope))
 }

@@ -12,7 +12,7 @@ use crate::text::alternatives;
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
 /// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 51] = [
+const NAMES: [&str; 52] = [
     "ALLOWED_HOSTS",
     "HOST",
     "LOG_CALLS",
@@ -62,6 +62,7 @@ const NAMES: [&str; 51] = [
     "TOOLS_SIGN_IN_ISSUER",
     "TOOLS_SIGN_IN_PROVIDER",
     "TOOLS_SIGN_IN_SCOPES",
+    "TOOLS_SIGN_IN_SESSION_SECONDS",
     "TOOLS_SIGN_IN_USER_CLAIM",
     "TOOLS_STREAMING",
 ];

@@ -1,6 +1,9 @@
 //! Codes, access tokens and refresh tokens: how long they live, and what ends them.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -352,4 +355,235 @@ async fn refresh(server: &Server, client: &str, tokens: &Value, killed: &mut boo
     // The lease of a refresh that was killed.
     server.later(Duration::from_secs(21));
     server.refresh(client, &token).await
+}
+
+/// Signs alice in with groups, and returns the client and its tokens.
+async fn member(server: &Server, claims: &Value) -> (String, Value) {
+    let client = server.registered(CALLBACK).await;
+    let url = server.authorize_url(&client, &[]);
+    let landed = Browser::new().sign_in_with(&url, claims).await;
+    let code = parameter(&landed, "code").unwrap_or_else(|| panic!("{landed}"));
+    let (status, tokens) = server.redeem(&client, &code).await;
+    assert_eq!(status, 200, "{tokens}");
+    (client, tokens)
+}
+
+/// The new token has what the provider says now, not what it said when the user signed in.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_are_those_of_the_newest_id_token() {
+    let server = Server::with(|it| it.allow("group:staff")).await;
+    let claims = json!({"sub": "alice", "groups": ["staff", "admin"]});
+    let (client, tokens) = member(&server, &claims).await;
+    let groups = async |tokens: &Value| server.whose(&text(tokens, "access_token")).await.1;
+    assert_eq!(groups(&tokens).await["groups"], json!(["staff", "admin"]));
+    server.upstream.change(|it| {
+        it.tokens = |body| super::upstream_tokens_with(body, &json!({"groups": ["staff"]}));
+    });
+    let token = text(&tokens, "refresh_token");
+    let (status, tokens) = server.refresh(&client, &token).await;
+    assert_eq!(status, 200, "{tokens}");
+    assert_eq!(groups(&tokens).await["groups"], json!(["staff"]));
+    // They are kept for a token that is sent again.
+    let (status, again) = server.refresh(&client, &token).await;
+    assert_eq!(status, 200, "{again}");
+    assert_eq!(groups(&again).await["groups"], json!(["staff"]));
+}
+
+/// OpenID Connect Core 1.0, 12.2: a refresh need not bring an ID token.
+fn without_id_token(body: &str) -> Value {
+    let mut tokens = super::upstream_tokens(body);
+    if body.contains("refresh_token") {
+        tokens.as_object_mut().unwrap().remove("id_token");
+    }
+    tokens
+}
+
+/// OpenID Connect Core 1.0, 5.3: the userinfo endpoint says who the user is then.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_left_a_group_loses_access_without_an_id_token_too() {
+    type Userinfo = fn(&str) -> (u16, Value);
+    let cases: [(Userinfo, u16); 14] = [
+        (|_| (200, json!({"sub": "alice", "groups": ["staff"]})), 200),
+        (
+            |_| (200, json!({"sub": "alice", "groups": ["staff", "new"]})),
+            200,
+        ),
+        (|_| (200, json!({"sub": "alice", "groups": ["other"]})), 400),
+        (|_| (200, json!({"sub": "alice", "groups": []})), 400),
+        (|_| (200, json!({"sub": "alice"})), 400),
+        // 5.3.2: it must not be used for anyone else.
+        (
+            |_| (200, json!({"sub": "mallory", "groups": ["staff"]})),
+            400,
+        ),
+        (|_| (200, json!({"groups": ["staff"]})), 400),
+        (|_| (200, json!({"sub": "", "groups": ["staff"]})), 400),
+        (|_| (200, json!(["alice"])), 400),
+        (|_| (401, json!({"error": "invalid_token"})), 400),
+        (|_| (403, json!({})), 400),
+        (|_| (500, json!({})), 503),
+        (|_| (429, json!({})), 503),
+        (|_| (302, json!({})), 503),
+    ];
+    for (number, (userinfo, expected)) in cases.into_iter().enumerate() {
+        let server = Server::with(|it| it.allow("group:staff")).await;
+        server.upstream.change(|it| {
+            it.tokens = without_id_token;
+            it.userinfo = Some(userinfo);
+        });
+        let claims = json!({"sub": "alice", "groups": ["staff"]});
+        let (client, tokens) = member(&server, &claims).await;
+        let token = text(&tokens, "refresh_token");
+        let (status, answer) = server.refresh(&client, &token).await;
+        assert_eq!(status, expected, "{number} {answer}");
+        if status == 200 {
+            let (_, said) = server.whose(&text(&answer, "access_token")).await;
+            assert_eq!(said["groups"], userinfo("").1["groups"]);
+            continue;
+        }
+        // What has ended does not begin again, and what has not goes on.
+        server.upstream.change(|it| {
+            it.userinfo = Some(|_| (200, json!({"sub": "alice", "groups": ["staff"]})));
+        });
+        let again = if expected == 503 { 200 } else { 400 };
+        let (status, answer) = server.refresh(&client, &token).await;
+        assert_eq!(status, again, "{number} {answer}");
+    }
+}
+
+/// It is asked with the token that the refresh has brought.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_userinfo_endpoint_gets_the_newest_access_token() {
+    let server = Server::start().await;
+    server.upstream.change(|it| {
+        it.tokens = |body| {
+            let mut tokens = without_id_token(body);
+            if body.contains("refresh_token") {
+                tokens["access_token"] = "newest".into();
+            }
+            tokens
+        };
+        it.userinfo = Some(|credentials| match credentials {
+            "Bearer newest" => (200, json!({"sub": "alice"})),
+            _ => (401, json!({})),
+        });
+    });
+    let (client, tokens) = server.tokens("alice").await;
+    let token = text(&tokens, "refresh_token");
+    let (status, answer) = server.refresh(&client, &token).await;
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// Userinfo need not have the claim that is the user, but must not name another user.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_user_stays_the_same_whatever_claim_it_is() {
+    type Userinfo = fn(&str) -> (u16, Value);
+    let cases: [(Userinfo, u16); 3] = [
+        (|_| (200, json!({"sub": "1"})), 200),
+        (|_| (200, json!({"sub": "1", "oid": "alice"})), 200),
+        (|_| (200, json!({"sub": "1", "oid": "mallory"})), 400),
+    ];
+    for (userinfo, expected) in cases {
+        let server = Server::with(|it| it.allow("user:alice").user_claim("oid")).await;
+        server.upstream.change(|it| {
+            it.tokens = without_id_token;
+            it.userinfo = Some(userinfo);
+        });
+        let (client, tokens) = member(&server, &json!({"sub": "1", "oid": "alice"})).await;
+        let token = text(&tokens, "refresh_token");
+        let (status, answer) = server.refresh(&client, &token).await;
+        assert_eq!(status, expected, "{answer}");
+        if status == 200 {
+            let (_, said) = server.whose(&text(&answer, "access_token")).await;
+            assert_eq!(said["user"], "alice");
+        }
+    }
+}
+
+/// Two clients of a user refresh at once: the provider's ID token comes to one of them, and userinfo
+/// names no groups, as Cognito's does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_survives_the_refresh_of_another_one() {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let server = Server::with(|it| it.allow("group:staff")).await;
+    server.upstream.change(|it| {
+        it.tokens = |body| {
+            let mut tokens = super::upstream_tokens(body);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            tokens["access_token"] = format!("upstream-{number}").into();
+            tokens
+        };
+        it.userinfo = Some(|_| (200, json!({"sub": "alice"})));
+    });
+    let claims = json!({"sub": "alice", "groups": ["staff"]});
+    let (first, second) = (
+        member(&server, &claims).await,
+        member(&server, &claims).await,
+    );
+    let issuing = server.upstream.issuing.lock().await;
+    let refresh = async |(client, tokens): &(String, Value)| {
+        server.refresh(client, &text(tokens, "refresh_token")).await
+    };
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        drop(issuing);
+    };
+    let (first, second, ()) = tokio::join!(refresh(&first), refresh(&second), release);
+    for (status, tokens) in [first, second] {
+        assert_eq!(status, 200, "{tokens}");
+        let (_, said) = server.whose(&text(&tokens, "access_token")).await;
+        assert_eq!(said["groups"], json!(["staff"]));
+    }
+    assert_eq!(NUMBER.load(Ordering::Relaxed), 3, "one refresh for both");
+}
+
+/// However often its tokens are used: the limit counts from the sign-in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_ends_with_its_longest_life() {
+    let day = Duration::from_hours(24);
+    type Change = fn(lambda_tools::SignIn) -> lambda_tools::SignIn;
+    let cases: [(Change, Duration); 3] = [
+        (|it| it.allow("anyone"), 30 * day),
+        (
+            |it| {
+                it.allow("anyone")
+                    .sessions_end_after(Duration::from_hours(1))
+            },
+            Duration::from_hours(1),
+        ),
+        (
+            |it| {
+                it.allow("anyone")
+                    .sessions_end_after(Duration::from_hours(90 * 24))
+            },
+            90 * day,
+        ),
+    ];
+    for (change, life) in cases {
+        let server = Server::with(change).await;
+        let (client, mut tokens) = server.tokens("alice").await;
+        let refresh = async |tokens: &Value| {
+            server
+                .refresh(&client, &text(tokens, "refresh_token"))
+                .await
+        };
+        for _ in 0..4 {
+            server.later(life / 5);
+            let (status, answer) = refresh(&tokens).await;
+            assert_eq!(status, 200, "{life:?} {answer}");
+            tokens = answer;
+        }
+        server.later(life / 5 - Duration::from_secs(30));
+        let (status, last) = refresh(&tokens).await;
+        assert_eq!(status, 200, "{life:?} {last}");
+        server.later(Duration::from_secs(31));
+        for tokens in [&last, &tokens] {
+            let (status, answer) = refresh(tokens).await;
+            let invalid = (400, &json!("invalid_grant"));
+            assert_eq!((status, &answer["error"]), invalid, "{life:?} {answer}");
+        }
+        // The user signs in again.
+        let code = server.code(&client, "alice").await;
+        assert_eq!(server.redeem(&client, &code).await.0, 200);
+    }
 }

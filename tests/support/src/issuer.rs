@@ -175,6 +175,9 @@ pub struct Behaviour {
     pub id_token: Option<Value>,
     /// The number of requests for tokens.
     pub token_requests: usize,
+    /// The status and the body of userinfo for a request with this `Authorization`. `None` if the
+    /// metadata names no such endpoint.
+    pub userinfo: Option<fn(&str) -> (u16, Value)>,
 }
 
 /// A running issuer, stopped when dropped.
@@ -208,6 +211,7 @@ impl Issuer {
             tokens: |_| tokens_for(3600),
             id_token: None,
             token_requests: 0,
+            userinfo: None,
         }));
         let issuing = Arc::default();
         let (shared, gate) = (Arc::clone(&behaviour), Arc::clone(&issuing));
@@ -315,13 +319,22 @@ async fn respond(State((url, behaviour, issuing)): State<Shared>, request: Reque
         return answer(status, &[json], tokens.to_string());
     }
     let mut behaviour = behaviour.lock().unwrap();
+    if let (true, Some(userinfo)) = (path.ends_with("/userinfo"), behaviour.userinfo) {
+        let credentials = request.headers().get("authorization");
+        let credentials = credentials.map_or("", |it| it.to_str().unwrap());
+        let (status, body) = userinfo(credentials);
+        return answer(status, &[json], body.to_string());
+    }
     let body = if path == behaviour.metadata_path {
-        let own = json!({
+        let mut own = json!({
             "issuer": url,
             "jwks_uri": format!("{url}/keys"),
             "authorization_endpoint": format!("{url}/authorize"),
             "token_endpoint": format!("{url}/token"),
         });
+        if behaviour.userinfo.is_some() {
+            own["userinfo_endpoint"] = format!("{url}/userinfo").into();
+        }
         let metadata = behaviour.metadata.as_ref().unwrap_or(&own);
         metadata.to_string().into_bytes()
     } else if path.ends_with("/keys") {

@@ -143,6 +143,15 @@ fn an_invalid_setting_fails_at_start_up() {
             &[("TOOLS_SECRETS_CACHE_SECONDS", "-1")],
             "a number of seconds",
         ),
+        (
+            &[
+                ("TOOLS_AUTH", "sign-in"),
+                ("TOOLS_SIGN_IN_PROVIDER", "github"),
+                ("TOOLS_SIGN_IN_CLIENT_ID", "client"),
+                ("TOOLS_SIGN_IN_SESSION_SECONDS", "1d"),
+            ],
+            "TOOLS_SIGN_IN_SESSION_SECONDS is '1d', but must be a number of seconds",
+        ),
         (&[("TOOLS_SECRETS_FROM_CALLS", "maybe")], "yes or no"),
         (
             &[
