@@ -6,6 +6,7 @@ mod clients;
 mod documents;
 #[cfg(feature = "client")]
 mod look;
+mod rules;
 mod sessions;
 mod surface;
 

@@ -342,6 +342,12 @@ async fn at_github_members_of_an_organization_sign_in() {
     set(200);
     let (status, tokens) = server.refresh(&client, token).await;
     assert_eq!(status, 200, "{tokens}");
+    // The user has been invited, but is not a member.
+    set(202);
+    assert_eq!(
+        parameter(&sign_in().await, "error").as_deref(),
+        Some("access_denied")
+    );
     // The user has left the organization.
     set(404);
     let token = tokens["refresh_token"].as_str().unwrap();
@@ -367,6 +373,9 @@ fn github(path: &str, headers: &HeaderMap, membership: u16) -> axum::response::R
         "/api/v3/user" => json!({"login": "octocat", "id": 1, "type": "User"}),
         "/api/v3/user/memberships/orgs/acme" if membership == 200 => {
             json!({"state": "active", "role": "member"})
+        }
+        "/api/v3/user/memberships/orgs/acme" if membership == 202 => {
+            json!({"state": "pending", "role": "member"})
         }
         _ => return answer(membership, &json_type, r#"{"message": "Not Found"}"#),
     };
