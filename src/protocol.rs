@@ -158,9 +158,9 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
         Router::new().fallback(async move || problem::not_found(&declarations))
     };
     let router = router.with_state(Arc::clone(&app)).fallback_service(others);
-    let routes = router.clone();
+    let declared = router.clone();
     router
-        .fallback(move |request| routes.oneshot(without_slash(request)))
+        .fallback(move |request| declared.oneshot(without_slash(request)))
         .layer(middleware::from_fn_with_state(app, cors::share))
 }
 
