@@ -237,9 +237,11 @@ impl<P: Codec> Exchange<P> {
                 max_response_size,
             };
             let decoded = protocol.decode(purpose, &encoded);
-            match decoded.operation {
-                Operation::Refuse(_) | Operation::Reject(..) => {}
-                _ => return decoded,
+            if !matches!(
+                decoded.operation,
+                Operation::Refuse(_) | Operation::Reject(..)
+            ) {
+                return decoded;
             }
             let Some(body) = &repaired(&request.body) else {
                 return decoded;

@@ -29,6 +29,13 @@ use super::{
 };
 use crate::{ServerInfo, arrival::Invocation, public_url::PublicUrl};
 
+/// Clients follow a change of the issuer within minutes, and clients in browsers read the metadata
+/// before they have any credentials.
+const HEADERS: &[(&str, &str)] = &[
+    ("cache-control", "public, max-age=300"),
+    ("access-control-allow-origin", "*"),
+];
+
 /// Returns the routes of the metadata, if there is an issuer.
 pub(super) fn routes(
     app: &Arc<AppState>,
@@ -108,12 +115,6 @@ fn metadata(
     body["bearer_methods_supported"] = json!(["header"]);
     body["resource_name"] = title.into();
     let mut response = json_response(StatusCode::OK, to_json(&body).into());
-    // Clients follow a change of the issuer within minutes, and clients in browsers read it before
-    // they have any credentials.
-    const HEADERS: &[(&str, &str)] = &[
-        ("cache-control", "public, max-age=300"),
-        ("access-control-allow-origin", "*"),
-    ];
     insert(response.headers_mut(), HEADERS);
     response
 }
