@@ -460,6 +460,7 @@ async fn show_input(input: Show) -> Result<String, Failure> {
         "panic" => panic!("{text} is wrong"),
         "unwrap" => Err::<String, _>(text).map(Ok).unwrap(),
         "literal" => panic!("a text of the program"),
+        "number" => Ok(format!("{:?}", input.number)),
         _ => Ok(text),
     }
 }
@@ -506,7 +507,10 @@ fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
     let (id, name) = (format!("Input.{tool}"), format!("Input_{tool}"));
     let call = json!({"tool_id": id, "input": input});
     let rpc = |method: &str, params: Value| {
-        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+        // OpenTool's id is that of the call.
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let id = NUMBER.fetch_add(1, Ordering::Relaxed);
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
     };
     let both = json!({"accept": "application/json, text/event-stream"});
     let mut params = json!({"name": name, "arguments": input});
