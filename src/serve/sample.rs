@@ -48,8 +48,8 @@ fn context_of(entry: &ToolEntry, known: &[String]) -> Value {
     let tokens = requirements.authorization.iter();
     let tokens = tokens.map(|it| json!({"id": it.id, "token": "YOUR_TOKEN"}));
     for (name, list) in [
-        ("secrets", secrets.collect()),
-        ("authorization", Vec::from_iter(tokens)),
+        ("secrets", secrets.collect::<Vec<_>>()),
+        ("authorization", tokens.collect()),
     ] {
         if !list.is_empty() {
             context[name] = list.into();

@@ -448,6 +448,7 @@ struct Show {
     /// What.
     text: Shown,
     /// A number.
+    #[expect(dead_code, reason = "only its type matters")]
     number: Option<u8>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
@@ -27,7 +27,7 @@ pub(super) struct Header {
     typ: Option<String>,
     /// The others, whatever their values are: `null` is not the same as no value.
     #[serde(flatten)]
-    others: HashMap<String, IgnoredAny>,
+    others: HashMap<String, Value>,
 }
 
 #[derive(Deserialize)]

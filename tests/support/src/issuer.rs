@@ -177,8 +177,11 @@ pub struct Behaviour {
     pub token_requests: usize,
     /// The status and the body of userinfo for a request with this `Authorization`. `None` if the
     /// metadata names no such endpoint.
-    pub userinfo: Option<fn(&str) -> (u16, Value)>,
+    pub userinfo: Option<Userinfo>,
 }
+
+/// Returns the status and the body of userinfo for a request with this `Authorization`.
+pub type Userinfo = fn(&str) -> (u16, Value);
 
 /// A running issuer, stopped when dropped.
 pub struct Issuer {
