@@ -113,13 +113,13 @@ async fn sign_ins_of_strangers_push_out_nothing() {
         assert_eq!(begin("sign-in#user".into()).await, Ok(true));
         let mut refused = 0;
         for number in 0..100 {
-            let begun = begin(format!("sign-in#{number}")).await;
-            refused += usize::from(begun.is_err_and(|it| it.is_full()));
+            let added = begin(format!("sign-in#{number}")).await;
+            refused += usize::from(added.is_err_and(|it| it.is_full()));
         }
         assert!((90..100).contains(&refused), "{refused}");
-        let begun: Versioned<String> = records.load(&keys, "sign-in#user").await.unwrap();
-        let over = begun.over;
-        assert!(begun.value.is_some());
+        let kept: Versioned<String> = records.load(&keys, "sign-in#user").await.unwrap();
+        let over = kept.over;
+        assert!(kept.value.is_some());
         let taken = records.save(&keys, "sign-in#user", &"taken", life, over);
         assert_eq!(taken.await, Ok(true));
         save_grant(&broker, "", "user").await;
@@ -129,7 +129,8 @@ async fn sign_ins_of_strangers_push_out_nothing() {
 
 #[test]
 fn the_memory_of_one_process_is_limited() {
-    assert!(LIMITS.bytes <= 64 << 20 && LIMITS.records <= 20_000);
+    let (bytes, records) = (LIMITS.bytes, LIMITS.records);
+    assert!(bytes <= 64 << 20 && records <= 20_000, "{bytes} {records}");
     assert!((LIMITS.is_anyones)("sign-in#1") && !(LIMITS.is_anyones)("session#1"));
 }
 

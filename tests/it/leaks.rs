@@ -448,7 +448,6 @@ struct Show {
     /// What.
     text: Shown,
     /// A number.
-    #[expect(dead_code, reason = "only its type matters")]
     number: Option<u8>,
 }
 

@@ -190,7 +190,7 @@ mod tests {
             };
             let rule = SignInRule::parse(rule).unwrap();
             assert!(
-                !may_sign_in(&[rule.clone()], &person),
+                !may_sign_in(std::slice::from_ref(&rule), &person),
                 "{rule:?} {identity}"
             );
         }

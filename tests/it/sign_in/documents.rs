@@ -233,7 +233,7 @@ async fn a_copy_lasts_for_five_minutes_to_a_day() {
         assert_eq!(opens().await, 2, "{seconds}");
         server.later(kept);
         assert_eq!(opens().await, 0, "{seconds}");
-        server.later(due - kept);
+        server.later(due.saturating_sub(kept));
         assert_eq!(opens().await, 2, "{seconds}");
     }
 }

@@ -55,7 +55,7 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
     }
 }
 
-/// RFC 7591, 2: every member but redirect_uris may be absent, and `null` is no value.
+/// RFC 7591, 2: every member but `redirect_uris` may be absent, and `null` is no value.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_is_null_is_absent_in_a_registration() {
     let server = Server::start().await;

@@ -193,13 +193,13 @@ async fn each_client_and_each_list_of_scopes_has_its_own_token() {
         ("/note", "token-3"),
     ];
     assert_eq!(issuer.used(), texts(&used));
-    let issued = issuer.issued();
-    let issued: Vec<_> = issued
+    let requests = issuer.issued();
+    let requests: Vec<_> = requests
         .iter()
         .map(|(id, _, scopes)| (&**id, &**scopes))
         .collect();
     assert_eq!(
-        issued,
+        requests,
         [("ada", "read"), ("root", "read"), ("ada", "read write")]
     );
     // A caller with a client of its own does not get the token of another one: the secret counts.
@@ -269,8 +269,8 @@ async fn the_client_and_its_secret_are_encoded_as_in_a_form() {
         .secret("FILES_READER_CLIENT_SECRET", secret)
         .build();
     issuer.api().call("List", &cx).await.unwrap();
-    let issued = (client.to_owned(), secret.to_owned(), "read".to_owned());
-    assert_eq!(issuer.issued(), [issued]);
+    let expected = (client.to_owned(), secret.to_owned(), "read".to_owned());
+    assert_eq!(issuer.issued(), [expected]);
 }
 
 #[tokio::test]

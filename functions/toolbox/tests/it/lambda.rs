@@ -86,7 +86,7 @@ async fn a_client_of_aws_speaks_mcp_by_invoking_the_function() {
         json!({"name": "Doorbell_Ring", "arguments": {"doorbell_id": "doorbell1"}}),
         json!({"name": "Calculator_Ad", "arguments": {}}),
     ];
-    let input: String = calls.iter().map(|it| format!("{it}\n")).collect();
+    let input = calls.map(|it| it.to_string()).join("\n") + "\n";
     let printed = tokio::task::spawn_blocking(move || {
         let python = repository("target/venv-mcp1/bin/python");
         let environment = [("AWS_ENDPOINT_URL_LAMBDA", &*url)];

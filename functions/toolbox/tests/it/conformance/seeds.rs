@@ -41,16 +41,13 @@ fn examples_in(name: &str) -> Vec<Example> {
     while !rest.is_empty() {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         let is_first_in_line = rest.trim_start_matches(' ').starts_with('{');
-        match values.next().filter(|_| is_first_in_line) {
-            Some(Ok(value)) => {
-                rest = &rest[values.byte_offset()..];
-                examples.push((std::mem::take(&mut before), value));
-            }
-            _ => {
-                let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
-                before = format!("{before}{line}\n");
-                rest = more;
-            }
+        if let Some(Ok(value)) = values.next().filter(|_| is_first_in_line) {
+            rest = &rest[values.byte_offset()..];
+            examples.push((std::mem::take(&mut before), value));
+        } else {
+            let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
+            before = format!("{before}{line}\n");
+            rest = more;
         }
     }
     examples
