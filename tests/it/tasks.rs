@@ -76,7 +76,7 @@ fn tools(effects: &Arc<Effects>) -> Vec<Tool> {
 }
 
 fn server(effects: &Arc<Effects>) -> Server {
-    let keys = Secrets::fixed([("A", "key-a"), ("B", "key-b")]);
+    let keys = Secrets::fixed([("A", "the-key-of-caller-a"), ("B", "the-key-of-caller-b")]);
     Server::new(Toolkit::new(tools(effects)).unwrap())
         .auth(ApiKeys::with_ids(["A", "B"]))
         .secrets(keys)
@@ -148,7 +148,7 @@ impl Fixture {
     async fn call(&self, tool: &str, then: &str, call_id: &str) -> Value {
         let meta = json!({"lambda-tools/call-id": call_id});
         let params = json!({"name": tool, "arguments": {"then": then}, "_meta": meta});
-        self.send("key-a", "tools/call", params).await["result"].take()
+        self.send("the-key-of-caller-a", "tools/call", params).await["result"].take()
     }
 
     /// Calls a tool, and returns the id of its task.
@@ -159,12 +159,14 @@ impl Fixture {
     }
 
     async fn get(&self, id: &str) -> Value {
-        self.send("key-a", "tasks/get", json!({"taskId": id})).await["result"].take()
+        self.send("the-key-of-caller-a", "tasks/get", json!({"taskId": id}))
+            .await["result"]
+            .take()
     }
 
     async fn cancel(&self, id: &str) {
         let answer = self
-            .send("key-a", "tasks/cancel", json!({"taskId": id}))
+            .send("the-key-of-caller-a", "tasks/cancel", json!({"taskId": id}))
             .await;
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     }
@@ -295,10 +297,10 @@ async fn only_the_caller_of_a_task_sees_or_cancels_it() {
     let last = if id.ends_with('1') { "2" } else { "1" };
     other.replace_range(id.len() - 1.., last);
     for (key, id) in [
-        ("key-b", &*id),
-        ("key-a", &*other),
-        ("key-a", &id[..64]),
-        ("key-a", "x"),
+        ("the-key-of-caller-b", &*id),
+        ("the-key-of-caller-a", &*other),
+        ("the-key-of-caller-a", &id[..64]),
+        ("the-key-of-caller-a", "x"),
     ] {
         for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
             let answer = fixture.send(key, method, json!({"taskId": id})).await;
@@ -452,17 +454,20 @@ impl Local {
 async fn the_tasks_of_one_caller_do_not_stop_those_of_others() {
     let local = Local::start();
     for _ in 0..70 {
-        local.task("key-a", "wait", &[]).await;
+        local.task("the-key-of-caller-a", "wait", &[]).await;
     }
-    let own = local.task("key-a", "", &[]).await;
-    let other = local.task("key-b", "", &[]).await;
+    let own = local.task("the-key-of-caller-a", "", &[]).await;
+    let other = local.task("the-key-of-caller-b", "", &[]).await;
     let task = local
-        .end_of("key-b", &other, 3)
+        .end_of("the-key-of-caller-b", &other, 3)
         .await
         .expect("it is not stopped");
     assert_eq!(task["status"], "completed", "{task}");
     // The caller's own wait.
-    assert_eq!(local.get("key-a", &own).await["status"], "working");
+    assert_eq!(
+        local.get("the-key-of-caller-a", &own).await["status"],
+        "working"
+    );
 }
 
 /// Returns the value of a field in a line of text.
@@ -474,15 +479,15 @@ fn field(line: &str, name: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_about_tasks_are_logged_and_counted() {
     let local = Local::start();
-    let id = local.task("key-a", "", &[]).await;
-    local.end_of("key-a", &id, 5).await.unwrap();
+    let id = local.task("the-key-of-caller-a", "", &[]).await;
+    local.end_of("the-key-of-caller-a", &id, 5).await.unwrap();
     local.running.line_with("tasks/get", 5);
     for (key, method, outcome) in [
-        ("key-a", "tasks/get", "success"),
-        ("key-a", "tasks/update", "success"),
-        ("key-a", "tasks/cancel", "success"),
-        ("key-b", "tasks/get", "rejection"),
-        ("key-b", "tasks/cancel", "rejection"),
+        ("the-key-of-caller-a", "tasks/get", "success"),
+        ("the-key-of-caller-a", "tasks/update", "success"),
+        ("the-key-of-caller-a", "tasks/cancel", "success"),
+        ("the-key-of-caller-b", "tasks/get", "rejection"),
+        ("the-key-of-caller-b", "tasks/cancel", "rejection"),
     ] {
         local.running.lines();
         local.send(key, method, json!({"taskId": id}), &[]).await;
@@ -524,14 +529,16 @@ async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
     let headers = [("traceparent", &*parent)];
-    let id = local.task("key-a", "", &headers).await;
-    local.end_of("key-a", &id, 5).await.unwrap();
+    let id = local.task("the-key-of-caller-a", "", &headers).await;
+    local.end_of("the-key-of-caller-a", &id, 5).await.unwrap();
     let line = local.running.line_with("dialect=\"task\"", 5);
     assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
     // The call's own name for the trace, in a protocol that has one.
     let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
     let request = local.client.post(format!("{}/tools/call", local.url));
-    let request = request.header("traceparent", &parent).bearer_auth("key-a");
+    let request = request
+        .header("traceparent", &parent)
+        .bearer_auth("the-key-of-caller-a");
     request.body(body.to_string()).send().await.unwrap();
     let line = local.running.line_with("dialect=\"task\"", 5);
     assert_eq!(
@@ -548,7 +555,7 @@ async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
     let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
-        "headers": {"authorization": "Bearer key-a"},
+        "headers": {"authorization": "Bearer the-key-of-caller-a"},
         "requestContext": {"stage": "$default", "timeEpoch": 0,
                            "http": {"method": "POST", "path": "/tools/call"}},
         "body": body.to_string(), "isBase64Encoded": false,
@@ -610,7 +617,7 @@ async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     let fixture = Fixture::new();
     let body = json!({"tool_id": "Act.Always", "input": {}}).to_string();
     let mut event: Value = serde_json::from_str(&event("POST", "/tools/call", &body)).unwrap();
-    event["headers"]["authorization"] = "Bearer key-a".into();
+    event["headers"]["authorization"] = "Bearer the-key-of-caller-a".into();
     let response = fixture.function.respond(&event.to_string()).await.unwrap();
     assert_eq!(response.status, 400, "{response:?}");
     assert!(fixture.events.lock().unwrap().is_empty());
