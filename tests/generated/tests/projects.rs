@@ -341,7 +341,7 @@ fn check_long_calls(template: &Template) {
         };
         assert_eq!(streams, expected.0.as_ref());
         assert_eq!(url["InvokeMode"], expected.1);
-        assert_eq!(variables["TOOLS_EVENTS"], "function-url");
+        assert_eq!(variables["TOOLS_EVENTS"], "function-url,warm-up");
     }
     check_invocations(template);
     let in_vpc = [

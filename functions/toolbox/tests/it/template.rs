@@ -685,6 +685,7 @@ fn the_functions_accept_the_events_that_are_sent_to_them() {
                 if resources.contains_key("ToolboxUrl") {
                     expected.push("function-url");
                 }
+                expected.push("warm-up");
                 if resources.contains_key("ToolboxTarget") {
                     expected.push("agentcore");
                 }
@@ -693,8 +694,8 @@ fn the_functions_accept_the_events_that_are_sent_to_them() {
                 }
                 for (function, expected) in [
                     ("Toolbox", expected.join(",")),
-                    ("Hello", "function-url".to_owned()),
-                    ("Figma", "function-url".to_owned()),
+                    ("Hello", "function-url,warm-up".to_owned()),
+                    ("Figma", "function-url,warm-up".to_owned()),
                 ] {
                     let variables = &resources[function]["Properties"]["Environment"]["Variables"];
                     assert_eq!(variables["TOOLS_EVENTS"], expected, "{parameters:?}");
@@ -1089,7 +1090,7 @@ fn responses_are_streams_where_the_url_expects_them() {
         match kinds {
             Some(kinds) => {
                 assert_eq!((kinds, mode), ("function-url", Some("RESPONSE_STREAM")));
-                assert_eq!(toolbox["TOOLS_EVENTS"], kinds);
+                assert_eq!(toolbox["TOOLS_EVENTS"], format!("{kinds},warm-up"));
                 streaming += 1;
             }
             None => assert!(matches!(mode, None | Some("BUFFERED")), "{parameters:?}"),
@@ -1104,7 +1105,7 @@ fn responses_are_streams_where_the_url_expects_them() {
     assert_eq!(streaming, 4);
     let variables = environment(&[
         ("TOOLS_AUTH", "none"),
-        ("TOOLS_EVENTS", "function-url"),
+        ("TOOLS_EVENTS", "function-url,warm-up"),
         ("TOOLS_STREAMING", "function-url"),
         ("TOOLS_IDEMPOTENCY", "none"),
         ("TOOLS_SECRETS", "none"),
