@@ -163,7 +163,8 @@ pub(super) fn register(
     let is_valid = |uri: &String| redirect_uri::parse(uri, listed.names(uri)).is_some();
     if !uris.iter().all(is_valid) {
         let text = "Every redirect URI must use https, be http on localhost, or have the scheme of \
-            an app, without a fragment";
+            an app, without a fragment; the server's owner can list another one \
+            (TOOLS_SIGN_IN_CLIENTS)";
         return Err((REDIRECT_URI, text));
     }
     if !uris.iter().any(|uri| listed.allows_redirect(uri)) {

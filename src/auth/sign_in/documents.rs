@@ -187,19 +187,21 @@ impl Documents {
         }
         // Waiting for others takes nothing of the time for the document.
         let turn = timeout(LIMIT, self.turn(url.host_str().unwrap_or_default())).await;
-        let _turn = turn.map_err(|_| "too many documents are being fetched")?;
+        let Ok(_turn) = turn else {
+            let known = self.usable(id).map(|it| it.fetched);
+            return known.unwrap_or(Err("too many documents are being fetched"));
+        };
         // The request before may have fetched it.
         if let Some(fetched) = self.current(id) {
             return fetched;
         }
-        let (now, old) = (self.clock.instant(), self.lock().get(id).cloned());
+        let now = self.clock.instant();
         let fetched = timeout(LIMIT, self.fetch(url)).await;
         let fetched = fetched.unwrap_or(Err((AWAY, "its document was not sent in time")));
         let (fetched, fetched_at, age) = match fetched {
             Ok((metadata, age)) => (Ok(Arc::new(metadata)), now, age),
             Err((is_away, reason)) => {
-                let is_recent = |it: &KeptDocument| now < it.fetched_at + LONGEST_USE;
-                let usable = old.filter(|it| is_away && it.fetched.is_ok() && is_recent(it));
+                let usable = self.usable(id).filter(|_| is_away);
                 tracing::warn!(
                     client = id,
                     reason,
@@ -231,6 +233,12 @@ impl Documents {
         let kept = self.lock();
         let current = kept.get(id).filter(|it| self.clock.instant() < it.due);
         current.map(|it| it.fetched.clone())
+    }
+
+    /// Returns a document that may be used while its host is away.
+    fn usable(&self, id: &str) -> Option<KeptDocument> {
+        let (now, old) = (self.clock.instant(), self.lock().get(id).cloned());
+        old.filter(|it| it.fetched.is_ok() && now < it.fetched_at + LONGEST_USE)
     }
 
     /// Waits until no other document of a host is being fetched, and few of others.

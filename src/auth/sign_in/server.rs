@@ -160,10 +160,12 @@ impl AuthorizationServer {
         // It need not have the claim that is the user, because `sub` identifies the account.
         let user = || old.user.clone().into();
         claims.entry(&*names.user).or_insert_with(user);
-        let mut person = identity_in(&claims, names, tokens.has_hosted_domain)?;
-        if token.is_shared && person.groups.is_empty() {
-            // Another call has got the ID token, which may be all that names groups.
-            person.groups.clone_from(&old.groups);
+        let person = identity_in(&claims, names, tokens.has_hosted_domain)?;
+        if token.is_shared && person.groups.is_empty() && !old.groups.is_empty() {
+            // Another call has got the ID token, which may be all that names groups. Whoever tries again
+            // gets one, too; to keep groups that nobody has confirmed could go on for ever.
+            let text = "another call has just asked the provider who the user is";
+            return Err(IdentityError::Unavailable(text.to_owned()));
         }
         Ok(person)
     }
