@@ -29,8 +29,7 @@ pub(crate) struct MemoryLimits {
     pub(crate) bytes: usize,
     /// Returns true for the id and the record of what a full memory may forget before it expires.
     pub(crate) may_forget: fn(&str, &Record) -> bool,
-    /// Returns true for the id of what anyone can write: a new one must leave half of the memory to
-    /// the rest.
+    /// Returns true for the id of what anyone can write: all of these together have half of the memory.
     pub(crate) is_anyones: fn(&str) -> bool,
     /// The log message for forgotten records.
     pub(crate) forgotten: &'static str,
@@ -54,6 +53,8 @@ struct Records {
     bytes: usize,
     /// The bytes of the records that may not be forgotten.
     kept_bytes: usize,
+    /// The number and the bytes of those that anyone can write.
+    anyones: (usize, usize),
     /// The number of records written so far.
     written: u64,
     warned_at: Option<Instant>,
@@ -63,6 +64,7 @@ struct HeldRecord {
     /// Its position in the order of writes.
     number: u64,
     record: Record,
+    is_anyones: bool,
 }
 
 impl Store for Memory {
@@ -124,10 +126,11 @@ impl Records {
             return Ok(PutOutcome::Conflict(current.cloned()));
         }
         let current = self.take(id);
-        let share = 1 + usize::from(current.is_none() && (limits.is_anyones)(id));
-        let room = self.make_room((limits, share), bytes_of(record), write.now, forgets);
+        let is_new_of_anyone = current.is_none() && (limits.is_anyones)(id);
+        let new = (bytes_of(record), is_new_of_anyone);
+        let room = self.make_room(limits, new, write.now, forgets);
         if room.is_err() {
-            if let Some(HeldRecord { number, record }) = current {
+            if let Some(HeldRecord { number, record, .. }) = current {
                 self.insert(limits, id.into(), number, record);
             }
             return room.map(|()| PutOutcome::Written);
@@ -146,7 +149,17 @@ impl Records {
             self.kept_bytes += bytes_of(&record);
         }
         self.bytes += bytes_of(&record);
-        self.by_id.insert(id, HeldRecord { number, record });
+        let is_anyones = (limits.is_anyones)(&id);
+        if is_anyones {
+            self.anyones.0 += 1;
+            self.anyones.1 += bytes_of(&record);
+        }
+        let held = HeldRecord {
+            number,
+            record,
+            is_anyones,
+        };
+        self.by_id.insert(id, held);
     }
 
     fn take(&mut self, id: &str) -> Option<HeldRecord> {
@@ -157,14 +170,19 @@ impl Records {
             self.kept_bytes -= bytes_of(&held.record);
         }
         self.bytes -= bytes_of(&held.record);
+        if held.is_anyones {
+            self.anyones.0 -= 1;
+            self.anyones.1 -= bytes_of(&held.record);
+        }
         Some(held)
     }
 
-    /// Makes room for a record with this number of bytes, whose share of the memory is limited.
+    /// Makes room for a record with this number of bytes. One that anyone can write must find room in
+    /// their half of the memory.
     fn make_room(
         &mut self,
-        (limits, share): (&MemoryLimits, usize),
-        bytes: usize,
+        limits: &MemoryLimits,
+        (bytes, is_anyones): (usize, bool),
         now: SystemTime,
         forgets: &mut bool,
     ) -> Result<(), StoreError> {
@@ -176,7 +194,10 @@ impl Records {
         }
         // Nothing is forgotten if that would not make enough room.
         let kept = self.by_id.len() - self.forgettable.len();
-        if kept >= limits.records / share || self.kept_bytes + bytes > limits.bytes / share {
+        let (count, held) = self.anyones;
+        let is_crowded = count >= limits.records / 2 || held + bytes > limits.bytes / 2;
+        let is_kept_full = kept >= limits.records || self.kept_bytes + bytes > limits.bytes;
+        if is_kept_full || is_anyones && is_crowded {
             return Err(StoreError::full(format!(
                 "there are too many {}, and none of them may be forgotten yet",
                 limits.what

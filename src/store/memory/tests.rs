@@ -229,7 +229,14 @@ async fn what_anyone_can_write_takes_half_of_the_memory_and_pushes_nothing_out()
             assert_eq!(outcome, PutOutcome::Written, "{bytes} {id}");
         }
         assert_eq!(held(&memory).len(), fitting + 2);
-        let late = try_put(&memory, "anyone-e", &unforgettable(0), Over::Nothing, NOW).await;
+        let late = try_put(
+            &memory,
+            "anyone-e",
+            &unforgettable(bytes),
+            Over::Nothing,
+            NOW,
+        )
+        .await;
         assert!(late.unwrap_err().is_full());
         // They make room once they have expired.
         let outcome = try_put(&memory, "anyone-e", &record(0), Over::Nothing, after(1)).await;
