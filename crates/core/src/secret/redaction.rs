@@ -27,6 +27,9 @@ pub(crate) const PLACEHOLDER: &str = "[secret]";
 /// What stands for the rest of a text that was cut, as [`clipped`](crate::text::clipped) writes it.
 const CUT: &[u8] = "…".as_bytes();
 
+/// The number of such marks, from the end of a text, before which starts are looked for.
+const MOST_CUTS: usize = 16;
+
 /// The minimum length of the start of a secret that is redacted before a cut.
 const SHORTEST_START: usize = 4;
 
@@ -116,7 +119,12 @@ impl Redaction {
         for redaction in [Some(self), others].into_iter().flatten() {
             found.extend(redaction.find(text.as_bytes()));
             if text.contains('%') {
-                found.extend(redaction.find_decoded(text.as_bytes()));
+                // A URL may be a parameter of another one.
+                let twice = [percent_unescaped as Unescape; 2];
+                found.extend(redaction.find_decoded(text.as_bytes(), &twice));
+            }
+            if text.contains('\\') {
+                found.extend(redaction.find_decoded(text.as_bytes(), &[json_unescaped]));
             }
         }
         found.sort_by_key(|it| it.range.start);
@@ -159,32 +167,50 @@ impl Redaction {
             }
             all.push(new);
         }
-        all.extend(self.find_cut(text));
+        let marks = (0..text.len())
+            .rev()
+            .filter(|at| text[*at..].starts_with(CUT));
+        all.extend(
+            marks
+                .take(MOST_CUTS)
+                .filter_map(|it| self.find_cut(text, it)),
+        );
         all
     }
 
-    /// Does the same in the text without its percent-encoding. Which characters are escaped depends
-    /// on the place in a URL and on the encoder.
-    fn find_decoded(&self, text: &[u8]) -> Vec<Found<'_>> {
-        let (mut decoded, mut places, mut at) = (Vec::new(), Vec::new(), 0);
-        while at < text.len() {
-            let escape = text
-                .get(at..at + 3)
-                .filter(|it| percent_decode(it).count() == 1);
-            decoded.extend(percent_decode(escape.unwrap_or(&text[at..=at])));
-            places.push(at);
-            at += escape.map_or(1, <[u8]>::len);
+    /// Does the same in the text without its escapes, of which encoders choose different ones.
+    fn find_decoded(&self, text: &[u8], unescapes: &[Unescape]) -> Vec<Found<'_>> {
+        let is_escape = |at: usize| unescapes.iter().any(|it| it(&text[at..]).is_some());
+        if !(0..text.len()).any(is_escape) {
+            return Vec::new();
         }
-        places.push(at);
+        let (mut decoded, mut places) = (text.to_vec(), Vec::new());
+        for unescape in unescapes {
+            let (from, of, mut at) = (decoded, places, 0);
+            (decoded, places) = (Vec::new(), Vec::new());
+            // The first text has no places of its own: each byte is where it is.
+            let place_of = |at: usize| of.get(at).copied().unwrap_or(at);
+            while at < from.len() {
+                let Some((bytes, length)) = unescape(&from[at..]) else {
+                    places.push(place_of(at));
+                    decoded.push(from[at]);
+                    at += 1;
+                    continue;
+                };
+                places.resize(places.len() + bytes.len(), place_of(at));
+                decoded.extend(bytes);
+                at += length;
+            }
+            places.push(place_of(at));
+        }
         let mut found = self.find(&decoded);
         let ranges = found.iter_mut().map(|it| &mut it.range);
         ranges.for_each(|it| *it = places[it.start]..places[it.end]);
         found
     }
 
-    /// Returns the start of a secret before the last mark of a cut, which may be within an escape.
-    fn find_cut(&self, text: &[u8]) -> Option<Found<'_>> {
-        let cut = text.windows(CUT.len()).rposition(|it| it == CUT)?;
+    /// Returns the start of a secret before a mark of a cut, which may be within an escape.
+    fn find_cut(&self, text: &[u8], cut: usize) -> Option<Found<'_>> {
         let escape = text[..cut].iter().rposition(|it| *it == b'%');
         let shown = &text[..escape.filter(|at| cut - at < 3).unwrap_or(cut)];
         let starts = self.patterns.iter().filter_map(|(secret, placeholder)| {
@@ -200,6 +226,30 @@ impl Redaction {
             placeholder,
         })
     }
+}
+
+/// Returns the bytes of the escape at the start of a text, and the length of the escape.
+type Unescape = fn(&[u8]) -> Option<(Vec<u8>, usize)>;
+
+fn percent_unescaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let escape = text.get(..3).filter(|it| it[0] == b'%')?;
+    let bytes: Vec<_> = percent_decode(escape).collect();
+    (bytes.len() == 1).then_some((bytes, 3))
+}
+
+/// RFC 8259, 7: writers may escape any character.
+fn json_unescaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    // Two escapes may be one character.
+    let lengths: &[usize] = match text.get(..2)? {
+        br"\u" => &[6, 12],
+        [b'\\', _] => &[2],
+        _ => return None,
+    };
+    lengths.iter().find_map(|length| {
+        let quoted = [b"\"", text.get(..*length)?, b"\""].concat();
+        let unescaped: String = serde_json::from_slice(&quoted).ok()?;
+        Some((unescaped.into(), *length))
+    })
 }
 
 /// Logs, once, that not all secrets are redacted in all encodings.

@@ -35,6 +35,13 @@ pub fn remember(secret: &Secret) {
     }
 }
 
+/// Removes a value that is used no more, so that others have its room.
+pub fn forget(secret: &Secret) {
+    let mut stored = STORED.write().unwrap_or_else(PoisonError::into_inner);
+    stored.values.retain(|it| !it.is(secret));
+    stored.redaction = OnceLock::new();
+}
+
 /// Returns the text without these values, and without those of a call. `None` if it contains none.
 pub fn redacted(text: &str, own: Option<&Redaction>) -> Option<String> {
     let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);

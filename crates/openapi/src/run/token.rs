@@ -27,7 +27,7 @@ const RESERVE: Duration = Duration::from_mins(1);
 const DEFAULT_LIFETIME: u64 = 300;
 const LONGEST_LIFETIME: u64 = 24 * 60 * 60;
 /// The maximum number of tokens: callers may bring clients of their own.
-const MOST_TOKENS: usize = 1000;
+const MOST_TOKENS: usize = 100;
 
 /// The tokens of this process, by the hashes of what they were requested with. Each has a lock of its
 /// own, so that an issuer that is slow delays no call with another token.
@@ -67,7 +67,9 @@ impl Tokens {
         let place = self.place_of(asked);
         let mut token = place.lock().await;
         let known = token.take_if(|it| is_refused || it.ends_at <= Instant::now());
-        drop(known);
+        if let Some(known) = known {
+            stored::forget(&known.value);
+        }
         if let Some(token) = &*token {
             return Ok(token.value.clone());
         }

@@ -153,6 +153,39 @@ fn the_start_of_a_secret_before_a_cut_is_redacted() {
     }
 }
 
+/// RFC 8259, 7: PHP escapes slashes, .NET plus signs, and others whatever they like.
+#[test]
+fn a_secret_is_redacted_with_any_escapes_of_json() {
+    let secret = "ab/cd+ef12==🔑";
+    for written in [
+        r"ab\/cd+ef12==🔑",
+        r"ab/cd\u002Bef12\u003d\u003D🔑",
+        r"\u0061b\/cd\u002bef12==\ud83d\udd11",
+    ] {
+        for (before, after) in [("", ""), (r#"{"detail":"bad key "#, r#"\n"}"#)] {
+            let text = format!("{before}{written}{after}");
+            assert_eq!(redacted(&text, secret), format!("{before}[secret]{after}"));
+        }
+    }
+    // A URL in the query of another one.
+    assert_eq!(
+        redacted(
+            "?next=%2Fx%3Fkey%3Dab%252Fcd%252Bef12%253D%253D%25F0%259F%2594%2591",
+            secret
+        ),
+        "?next=%2Fx%3Fkey%3D[secret]"
+    );
+}
+
+#[test]
+fn the_start_of_a_secret_is_redacted_before_each_mark_of_a_cut() {
+    let text = redacted(
+        "invalid key sk-live-123… for account foo…",
+        "sk-live-12345678",
+    );
+    assert_eq!(text, "invalid key [secret]… for account foo…");
+}
+
 #[test]
 fn the_parts_of_a_secret_are_redacted() {
     for (secret, parts) in [
