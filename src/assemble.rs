@@ -88,6 +88,7 @@ pub(crate) fn assemble(
         streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,
         allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
+        readers: server.readers.map(AllowedOrigins::of),
         names: ModelNames::default(),
         has_explorer,
         public_url,

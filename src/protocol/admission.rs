@@ -39,6 +39,8 @@ pub(crate) struct AppState {
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: AllowedOrigins,
+    /// Those that may read responses, if not all of these.
+    pub(crate) readers: Option<AllowedOrigins>,
     /// The names of the tools, for protocols without versions and for clients that send them as
     /// ids.
     pub(crate) names: ModelNames,
@@ -79,6 +81,13 @@ impl AppState {
         let public = self.public_url.resolve(None);
         self.allowed_origins
             .allow(headers, [base, public.as_deref()])
+    }
+
+    /// Returns true if the web page that sends a request may read its response.
+    pub(super) fn shares_with(&self, headers: &HeaderMap, base: Option<&str>) -> bool {
+        let public = self.public_url.resolve(None);
+        let readers = self.readers.as_ref().unwrap_or(&self.allowed_origins);
+        readers.allow(headers, [base, public.as_deref()])
     }
 
     /// Adds to a refusal how to obtain a token, if an issuer is configured.

@@ -38,7 +38,7 @@ pub(super) async fn share(
     let invocation = request.extensions().get::<Arc<Invocation>>();
     let base = invocation.and_then(|it| it.base_url.as_deref());
     let origin = headers.get(header::ORIGIN);
-    let Some(origin) = origin.filter(|_| app.allows_origin(headers, base)).cloned() else {
+    let Some(origin) = origin.filter(|_| app.shares_with(headers, base)).cloned() else {
         return next.run(request).await;
     };
     let mut response = match *request.method() {

@@ -67,6 +67,10 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let secrets = server.secrets.clone().unwrap_or_else(Secrets::none);
     let known = secrets.known(declared_secrets(&server)).await;
     let greeting = greeting(&server, address, recording.as_deref(), &known);
+    if allowed.is_none() {
+        // Any page may send, but only those that the owner has named may read.
+        server.readers = server.allowed_origins.take();
+    }
     // The guard checks origins, for every protocol.
     let server = server.allowed_origins(["*"]);
     let (router, app) = router_of(server, recording)?;
