@@ -16,6 +16,12 @@ use crate::{
     },
 };
 
+/// The keywords that stay outside of the branches for types: a copy in each would double the schemas in
+/// them with each level.
+const COMBINED: [&str; 8] = [
+    "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref",
+];
+
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
 /// Returns the input schema to publish, and a note for the tool's description if this schema is
@@ -44,7 +50,8 @@ fn divide_types(schema: &mut Value) {
     };
     // What is about all branches stays outside of them, such as `x-mcp-header`.
     let shared = [Role::Annotation, Role::Identity, Role::Definitions];
-    let is_rule = |it: &str| !it.starts_with("x-") && !has_role(it, &shared);
+    let is_rule =
+        |it: &str| !it.starts_with("x-") && !has_role(it, &shared) && !COMBINED.contains(&it);
     let branch = |kind: &Value| {
         let name = kind.as_str()?;
         let mut branch = object.clone();
@@ -57,7 +64,12 @@ fn divide_types(schema: &mut Value) {
     };
     let branches: Vec<_> = types.iter().filter_map(branch).collect();
     object.retain(|keyword, _| !is_rule(keyword));
-    object.insert("anyOf".into(), json!(branches));
+    let union = json!(branches);
+    if let Some(other) = object.insert("anyOf".into(), union) {
+        let all = object.entry("allOf").or_insert_with(|| json!([]));
+        let all = all.as_array_mut().into_iter();
+        all.for_each(|it| it.push(json!({"anyOf": other})));
+    }
 }
 
 /// Returns the output schema to publish, which always describes an object.
@@ -138,9 +150,8 @@ mod tests {
             ),
             (
                 json!({"type": ["string", "null"], "anyOf": [{"minLength": 3}, {"const": null}]}),
-                json!({"anyOf": [
-                    {"type": "string", "anyOf": [{"minLength": 3}, {"const": null}]},
-                    {"type": "null", "anyOf": [{"minLength": 3}, {"const": null}]}]}),
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}],
+                       "allOf": [{"anyOf": [{"minLength": 3}, {"const": null}]}]}),
             ),
             (
                 json!({"oneOf": [{"type": ["string", "null"]}, {"type": "integer"}]}),
