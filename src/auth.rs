@@ -134,7 +134,7 @@ impl Auth {
     pub(crate) fn key_variable(&self) -> Option<&str> {
         let id: &str = self.key_secrets().next()?.name();
         let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
-        id.chars().all(is_name).then_some(id)
+        (id.chars().all(is_name) && !id.starts_with(|it: char| it.is_ascii_digit())).then_some(id)
     }
 
     fn key_secrets(&self) -> impl Iterator<Item = &SecretRotation> {

@@ -191,6 +191,7 @@ async fn message(
         ..invocation_of(&context, is_cold)
     };
     let response = routed(router, request, context, invocation).await;
+    // A notification has no body.
     let body = collected(response.into_body()).await.unwrap_or_default();
     serde_json::from_slice(&body).unwrap_or_else(|_| nothing())
 }

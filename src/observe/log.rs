@@ -1,7 +1,7 @@
 //! The destination of log lines: one subscriber, unless the program has installed its own.
 
 mod json;
-mod text;
+pub(crate) mod text;
 
 use std::env;
 

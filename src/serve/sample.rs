@@ -1,9 +1,12 @@
 //! A sample call to paste, generated from a tool's own schema so that the first try succeeds.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::{
     Toolkit,
+    observe::log::text::is_unsafe,
     tool::{schema::example::example_of, toolkit::ToolEntry},
 };
 
@@ -19,8 +22,12 @@ pub(super) fn call_of(toolkit: &Toolkit, known: &[String]) -> Option<String> {
         (hints.is_read_only != Some(true), danger, has_placeholders)
     });
     let body = entries.into_iter().find_map(|it| body_of(it, known))?;
-    // The body is printed in single quotes.
-    Some(body.to_string().replace('\'', "'\\''"))
+    // The body is printed in single quotes, and a document may have chosen its texts.
+    let body = body.to_string().replace('\'', "'\\''");
+    let unsafe_ones = body.chars().filter(|it| is_unsafe(*it));
+    let unsafe_ones: BTreeSet<_> = unsafe_ones.collect();
+    let escape = |text: String, it: &char| text.replace(*it, &format!("\\u{:04x}", u32::from(*it)));
+    Some(unsafe_ones.iter().fold(body.clone(), escape))
 }
 
 fn body_of(entry: &ToolEntry, known: &[String]) -> Option<Value> {

@@ -70,7 +70,13 @@ fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
 /// Checks that no tool gets a secret of the server itself: one that is made from a document would
 /// send it to the document's API.
 fn check_tools(server: &Server) -> Result<(), InvalidSetting> {
-    let own: HashSet<_> = own_secrets(server).collect();
+    let mut own: HashSet<_> = own_secrets(server).collect();
+    // Those of the clients for AWS.
+    own.extend([
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+    ]);
     let entries = server.toolkit().entries().iter();
     let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
     let shared = secrets.find(|it| own.contains(&*it.id));

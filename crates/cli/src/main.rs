@@ -23,7 +23,8 @@ pub(crate) type Error = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let Command::Openapi(options) = Arguments::parse().command;
     openapi::run(&options).unwrap_or_else(|error| {
-        output::say(&format!("error: {error}"));
+        // An error may be a list of several.
+        format!("error: {error}").lines().for_each(output::say);
         ExitCode::FAILURE
     })
 }

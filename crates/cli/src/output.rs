@@ -39,6 +39,6 @@ pub(crate) fn say(line: &str) {
 /// Returns a line without what a terminal would obey: control characters, and marks that break lines
 /// or turn the direction of text. Documents come from others.
 pub(crate) fn shown(line: &str) -> String {
-    let is_mark = |it| matches!(it, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_mark = |it| matches!(it, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     line.replace(|it: char| it.is_control() || is_mark(it), "\u{fffd}")
 }

@@ -37,7 +37,7 @@ impl<'writer> FormatFields<'writer> for TextFormatter {
 
 /// Returns true for control characters, for Unicode's line separators, and for characters that
 /// change the direction of a text (UAX #9, 2).
-fn is_unsafe(it: char) -> bool {
+pub(crate) fn is_unsafe(it: char) -> bool {
     let separators = ['\u{2028}', '\u{2029}', '\u{61c}', '\u{200e}', '\u{200f}'];
     let directions = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     it.is_control() || separators.contains(&it) || directions.iter().any(|all| all.contains(&it))
