@@ -112,6 +112,21 @@ mod tests {
         Some(serde_json::from_str(&call).unwrap())
     }
 
+    /// A terminal obeys control characters, and a mark of direction hides what is pasted.
+    #[test]
+    fn a_document_writes_nothing_but_text_to_the_terminal() {
+        let text = "\u{1b}[2J\u{9b}2J\u{202e}it's\u{7f}";
+        let tools = vec![tool(
+            "A.A@1.0.0",
+            &json!({"type": "string", "examples": [text]}),
+        )];
+        let call = call_of(&Toolkit::new(tools).unwrap(), &[]).unwrap();
+        assert!(!call.contains(is_unsafe), "{call:?}");
+        let pasted = call.replace("'\\''", "'");
+        let body: Value = serde_json::from_str(&pasted).unwrap();
+        assert_eq!(body["input"]["p"], text);
+    }
+
     #[test]
     fn the_sample_value_is_valid_under_the_schema() {
         for (property, value) in [

@@ -42,6 +42,18 @@ fn no_tool_gets_an_api_key_of_callers() {
     }
 }
 
+/// The server signs its own requests to AWS with them.
+#[test]
+fn no_tool_gets_the_credentials_for_aws() {
+    for secret in [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+    ] {
+        refuses(secret, |server| server);
+    }
+}
+
 #[cfg(feature = "jwt")]
 #[test]
 fn no_tool_gets_a_secret_that_signs_tokens() {

@@ -243,3 +243,10 @@ async fn what_anyone_can_write_takes_half_of_the_memory_and_pushes_nothing_out()
         assert_eq!(outcome, Ok(PutOutcome::Written));
     }
 }
+
+#[tokio::test]
+async fn what_others_hold_takes_nothing_of_the_half_for_anyone() {
+    let memory = memory([0, 0, 0].map(unforgettable)).await;
+    let outcome = put(&memory, "anyone-a", unforgettable(0), Over::Nothing).await;
+    assert_eq!(outcome, PutOutcome::Written);
+}

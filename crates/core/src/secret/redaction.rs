@@ -119,8 +119,9 @@ impl Redaction {
         for redaction in [Some(self), others].into_iter().flatten() {
             found.extend(redaction.find(text.as_bytes()));
             if text.contains('%') {
-                // A URL may be a parameter of another one.
+                // A URL may be a parameter of another one, and a secret have percent signs.
                 let twice = [percent_unescaped as Unescape; 2];
+                found.extend(redaction.find_decoded(text.as_bytes(), &twice[..1]));
                 found.extend(redaction.find_decoded(text.as_bytes(), &twice));
             }
             if text.contains('\\') {

@@ -123,6 +123,11 @@ fn on_other_addresses_host_names_have_to_be_allowed() {
     );
 
     let (_running, url) = everywhere("*");
+    // Any page may send, but none that is not named may read.
+    let head = b"GET /tools HTTP/1.1\r\nConnection: close\r\nHost: a\r\nOrigin: https://evil.example\r\n\r\n";
+    let answer = exchange(&url, head);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(!answer.contains("access-control-"), "{answer}");
     let headers = ["Host: evil.example", "Origin: null"];
     assert_eq!(status_of(&url, "/health", &headers), "200");
 }
