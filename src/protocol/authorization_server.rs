@@ -203,6 +203,14 @@ fn browser_response(answer: Result<BrowserAnswer, StoreError>, info: &ServerInfo
             tracing::warn!(?page, "a sign-in has ended on a page of this server");
             ending_page(Some(page), info)
         }
+        // Anyone can fill what sign-ins have of the memory, which is no fault of this server.
+        Err(error) if error.is_full() => {
+            tracing::warn!(%error, "a sign-in could not be processed");
+            let mut response = ending_page(None, info);
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+            insert(response.headers_mut(), &[("retry-after", "60")]);
+            response
+        }
         Err(error) => {
             tracing::error!(%error, "a sign-in could not be processed");
             ending_page(None, info)
@@ -302,6 +310,25 @@ fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -
             let headers: &mut HeaderMap = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
             response
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_that_strangers_have_filled_is_no_error_of_the_server() {
+        let info = ServerInfo::default();
+        for (error, status, wait) in [
+            (StoreError::full("x"), 429, Some("60")),
+            (StoreError::unavailable("x"), 503, None),
+        ] {
+            let response = browser_response(Err(error), &info);
+            assert_eq!(response.status(), status);
+            let header = response.headers().get(RETRY_AFTER);
+            assert_eq!(header.map(|it| it.to_str().unwrap()), wait);
         }
     }
 }
