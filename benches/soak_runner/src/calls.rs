@@ -204,7 +204,8 @@ impl Calls {
         let number = self.random.usize(..credentials.len());
         let check = |answer: &Answer| {
             // An unknown key is looked up once in a minute; until then, it may be a new one.
-            let is_undecided = answer.status == 503 || answer.text.contains("cannot check");
+            let is_undecided =
+                answer.status == 429 || answer.text.contains("cannot be checked yet");
             let is_right = answer.status == 401 || number == 3 && is_undecided;
             (!is_right).then(|| "not a 401".into())
         };

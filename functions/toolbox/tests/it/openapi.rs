@@ -123,8 +123,8 @@ fn check_client(printed: &str) {
         "status": 422,
         "failed": 424,
         "failure": {
-            "message": "The tool returned a result that cannot be sent",
-            "developer_message": "The output is not JSON: NaN and infinity are not JSON numbers",
+            "message": "The tool returned a result that does not match its definition",
+            "developer_message": "The output does not match output_schema: it is rejected by /type.",
             "can_retry": false,
         },
     });
