@@ -148,12 +148,18 @@ impl<'a> Exchange<'a> {
         let is_text = event["isBase64Encoded"] == false;
         let body = event["body"].as_str().filter(|_| is_text);
         let body = body.unwrap_or_default();
-        let headers = event["headers"].as_object().unwrap();
-        let mut headers = headers.iter();
+        // A load balancer may send lists of values in another field; such an event has no version.
+        let mut headers = event["headers"].as_object().into_iter().flatten();
         let version_header =
             headers.find(|(name, _)| name.eq_ignore_ascii_case("mcp-protocol-version"));
         Self {
-            request: serde_json::from_str(body).unwrap_or_default(),
+            // Read as the server reads it: RFC 8259, 8.1 and 8.2.
+            request: serde_json::from_str(body)
+                .or_else(|_| {
+                    let body = body.trim_start_matches('\u{feff}');
+                    serde_json::from_str(&body.replace(r"\ud83d", r"\ufffd"))
+                })
+                .unwrap_or_default(),
             version_header: version_header.and_then(|(_, value)| value.as_str()),
             response,
         }
