@@ -53,8 +53,7 @@ pub(crate) struct Ticket {
     pub(super) code: Code,
 }
 
-/// A call as it waits in its record: its tool, its id, its trace id and `traceparent`, its input, and
-/// who called.
+/// A stored call: its tool, its id, its trace id and `traceparent`, its input, and its caller.
 type StoredCall = (
     String,
     String,

@@ -22,7 +22,7 @@ static EXPOSED: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::try_from(names.join(", ")).expect("header names are valid in a header")
 });
 
-/// What every preflight request is told, with a time in seconds.
+/// The headers of every response to a preflight request; the time is in seconds.
 const ALLOWED: &[(&str, &str)] = &[
     ("access-control-allow-methods", "GET, POST, DELETE"),
     ("access-control-max-age", "3600"),

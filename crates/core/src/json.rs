@@ -427,7 +427,7 @@ mod tests {
         ] {
             assert_eq!(repaired(nothing.as_bytes()), None, "{nothing}");
         }
-        // What stays invalid is an error of the text itself.
+        // A text that is still invalid after the repair is an error.
         assert!(read_whole("\u{feff}[".as_bytes(), MAX).is_err());
     }
 

@@ -551,7 +551,7 @@ async fn the_time_to_record_is_that_before_the_deadline() {
     }
 }
 
-/// What becomes of a claim: the rows of `docs/idempotency.md`.
+/// Each outcome settles its claim as in the rows of `docs/idempotency.md`.
 #[test]
 fn claims_are_recorded_released_or_left_as_the_page_says() {
     use super::settle::{Settlement, settlement};

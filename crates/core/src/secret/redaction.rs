@@ -24,7 +24,7 @@ pub const SHORTEST_TO_RECORD: usize = 6;
 
 pub(crate) const PLACEHOLDER: &str = "[secret]";
 
-/// What stands for the rest of a text that was cut, as [`clipped`](crate::text::clipped) writes it.
+/// The mark at the end of a text that was cut, as [`clipped`](crate::text::clipped) writes it.
 const CUT: &[u8] = "…".as_bytes();
 
 /// The number of such marks, from the end of a text, before which starts are looked for.

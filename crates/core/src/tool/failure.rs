@@ -283,7 +283,7 @@ mod tests {
         let boxed: Box<dyn Error + Send + Sync> = format!("GET {url}&key=a secret failed").into();
         let text = text_of(Failure::from_error(boxed));
         assert_eq!(text, "GET http://127.0.0.1:1/… failed");
-        // What a tool writes itself stays as it is.
+        // A tool's own text is not changed.
         for failure in [Failure::new("no"), Failure::from_error("an error")] {
             assert_eq!(text_of(failure.developer_message(url)), url);
         }

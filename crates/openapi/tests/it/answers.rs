@@ -385,7 +385,7 @@ async fn many_operations_are_found_described_and_called() {
         .unwrap();
     assert_eq!(described["input"]["required"], json!(["text"]));
     assert_eq!(described["call_with"], "Call");
-    // What the input's own schema does not say is told like what it says.
+    // Errors of the operation's input look like those of the tool's own schema.
     for (tool, input, errors) in [
         (
             write,

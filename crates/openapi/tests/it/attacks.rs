@@ -367,7 +367,7 @@ fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
     }
     let api = OpenApi::new(secured("AWS", "login", &client)).unwrap();
     assert_eq!(refusal(&api), "left out");
-    // What the owner names is the owner's choice.
+    // An id that the owner names is accepted.
     let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
     assert_eq!(
         refusal(&api.clone().secret("key", "AWS_SECRET_ACCESS_KEY")),

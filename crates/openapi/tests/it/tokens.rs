@@ -13,7 +13,7 @@ use lambda_tools_openapi::{ApiTools, OpenApi};
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt, net::TcpListener};
 
-/// What the server of tokens and of the API has seen, and how it answers.
+/// The requests to the token endpoint and to the API, and their responses.
 #[derive(Default)]
 struct State {
     /// The client, its secret and the scopes of each request for a token.

@@ -149,8 +149,8 @@ fn run_all(stub: &str) {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The address of a deployed function in the pages. It requires the key `YOUR_KEY`, which stands for
-/// [`KEY`].
+/// The address of a deployed function in the pages. Tests send [`KEY`] in place of the key
+/// `YOUR_KEY`.
 pub(crate) const DEPLOYED: &str = "https://tools.example";
 
 pub(crate) const KEY: &str = "the-key-of-the-pages";
