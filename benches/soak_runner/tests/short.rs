@@ -47,9 +47,9 @@ fn wrong_answers_are_counted() {
 #[test]
 #[ignore = "needs the deployed functions; run tests/all"]
 fn a_leak_is_found() {
-    // In an hour, 100 bytes are enough.
-    let leak = [("LEAKED_BYTES", "100000")];
-    let (output, text) = soak("--minutes 0.2", &leak);
+    // In an hour, 100 bytes are enough. A slow machine answers few requests in this time.
+    let leak = [("LEAKED_BYTES", "1000000")];
+    let (output, text) = soak("--minutes 0.3", &leak);
     assert!(!output.status.success(), "{text}");
     let name = "faults: anonymous memory in KiB";
     assert!(text.contains(&format!("{name} grew")), "{text}");
@@ -59,5 +59,5 @@ fn a_leak_is_found() {
         .find(|line| line.starts_with(&format!("| {name}")));
     let growth = row.unwrap().split('+').nth(1).unwrap();
     let growth: u64 = growth.split(' ').next().unwrap().parse().unwrap();
-    assert!(growth > 10_000, "{text}");
+    assert!(growth > 5_000, "{text}");
 }
