@@ -9,3 +9,17 @@
 pub use lambda_tools_openapi::{
     ApiTools, Note, OpenApi, OpenApiError, Reduction, Report, UserProvider,
 };
+
+use crate::ServerInfo;
+
+/// The title, the version and the description of an API as those of its server.
+impl From<&ApiTools> for ServerInfo {
+    fn from(api: &ApiTools) -> Self {
+        let title = Some(api.title()).filter(|it| !it.is_empty());
+        let info = Self::new(title.unwrap_or("Tools"), api.version());
+        match api.description() {
+            "" => info,
+            text => info.description(text),
+        }
+    }
+}

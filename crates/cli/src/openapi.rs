@@ -3,6 +3,7 @@
 //! The library converts; this module reads, writes and reports the result.
 
 use std::{
+    env, fs,
     io::{self, BufWriter, Write},
     process::ExitCode,
 };
@@ -15,35 +16,35 @@ use crate::{
     Error,
     args::{Access, Changes, Choice, Options},
     output::{self, say},
-    overlay, parse, project, summary,
+    overlay, parse, project, source, summary,
 };
-
-/// The exit code of a command that lacks an option, as that of clap.
-const USAGE: u8 = 2;
-const NOTHING_CHOSEN: &str = "error: nothing is chosen: choose tags with --include-tag, operations with \
-    --include-operation, --include-path or --include-method, or --all";
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     let mut stdout = BufWriter::new(io::stdout().lock());
     let api = OpenApi::new(document(&options.document, &options.changes.overlay)?)?;
+    let api = when(source::is_url(&options.document), api, |api| {
+        api.document_url(&options.document)
+    });
     let api = chosen(api, &options.choice);
     if !api.has_choice() {
-        summary::groups(&api.tags(), &mut stdout)?;
+        summary::groups(&api.tags(), &options.document, &mut stdout)?;
         stdout.flush()?;
-        say(NOTHING_CHOSEN);
-        return Ok(ExitCode::from(USAGE));
+        return Ok(ExitCode::SUCCESS);
     }
     let api = reached(changed(api, &options.changes), &options.access);
     let Reduction { tools, report, .. } = api.reduce()?;
     // The generated program would fail at start-up with the same error.
     Toolkit::new(tools.clone().tools()?)?;
+    // What the command was asked for, to run it again on a newer document.
+    let tools = tools.made_with(env::args().skip(2));
     save(&tools, options)?;
     match &options.results.report {
         Some(file) => output::write(file, &summary::lines(&report))?,
         None => summary::excerpt(&report).iter().for_each(|line| say(line)),
     }
-    summary::print(&tools, &report, &mut stdout)?;
+    let is_saved = options.results.output.is_some() || options.project.new.is_some();
+    summary::print(&tools, &report, !is_saved, &mut stdout)?;
     stdout.flush()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -112,6 +113,15 @@ fn when(is_set: bool, api: OpenApi, set: impl Fn(OpenApi) -> OpenApi) -> OpenApi
 
 fn save(tools: &ApiTools, options: &Options) -> Result<(), Error> {
     if let Some(file) = &options.results.output {
+        // A pipe has no end.
+        let text = file.is_file().then(|| fs::read_to_string(file));
+        let text = text.and_then(Result::ok).filter(|it| !it.is_empty());
+        if text.is_some_and(|it| ApiTools::is_edited(&it)) {
+            let file = file.display();
+            return Err(
+                format!("{file} has been edited: write to another file, and compare them").into(),
+            );
+        }
         output::write(file, &tools.to_json())?;
     }
     if let Some(name) = &options.project.new {

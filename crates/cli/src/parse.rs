@@ -32,12 +32,24 @@ pub(crate) fn read(source: &str) -> Result<Value, Error> {
 /// Reads JSON or YAML, whose objects may also begin with a brace.
 pub(crate) fn parse(text: &str) -> Result<Value, Error> {
     let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_str(text)
-    {
-        return Ok(value);
+    let json = serde_json::from_str(text);
+    if text.trim_start().starts_with('{') && json.is_ok() {
+        return Ok(json?);
     }
-    Ok(serde_saphyr::from_str_with_options(text, yaml())?)
+    serde_saphyr::from_str_with_options(text, yaml()).map_err(|error| match json {
+        Err(json) if text.trim_start().starts_with(['{', '[']) => json.into(),
+        _ => without_advice(&error.to_string()).into(),
+    })
+}
+
+/// Returns an error of the parser without what it advises programmers.
+fn without_advice(error: &str) -> String {
+    let start = error
+        .find(", set ")
+        .or(error.find("; use "))
+        .unwrap_or(error.len());
+    let (text, rest) = error.split_at(start);
+    text.to_owned() + rest.find(" at line ").map_or("", |place| &rest[place..])
 }
 
 fn yaml() -> Options {
@@ -104,8 +116,12 @@ mod tests {
     #[test]
     fn ambiguous_yaml_is_an_error() {
         for (text, expected) in [
-            ("a: 1\na: 2", "duplicate mapping key: a"),
-            ("a: 1\n---\nb: 2", "multiple YAML documents"),
+            ("a: 1\na: 2", "duplicate mapping key: a at line 2"),
+            (
+                "a: 1\n---\nb: 2",
+                "multiple YAML documents detected at line 2",
+            ),
+            ("{\"a\": {,}}", "expected `,` or `}`"),
             ("a: .inf", "non-finite float"),
             ("a: &x [*x]", "recursive references"),
         ] {

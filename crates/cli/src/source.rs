@@ -17,11 +17,17 @@ const LARGEST: usize = 64 << 20;
 /// The maximum number of redirects.
 const MOST_REDIRECTS: usize = 5;
 
+/// Returns true for a URL, false for a file.
+pub(crate) fn is_url(source: &str) -> bool {
+    Url::parse(source).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
 /// Returns the text of a file or a URL.
 pub(crate) fn read(source: &str) -> Result<String, Error> {
-    let bytes = match Url::parse(source) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => download(url),
-        _ => fs::read(source).map_err(Error::from),
+    let bytes = if is_url(source) {
+        download(Url::parse(source)?)
+    } else {
+        fs::read(source).map_err(Error::from)
     };
     let bytes = bytes.map_err(|error| format!("{source} cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("{source} is not text in UTF-8").into())

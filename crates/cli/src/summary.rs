@@ -15,22 +15,65 @@ use crate::output::shown;
 /// The maximum number of lines of a report that are printed.
 const MOST_LINES: usize = 20;
 
-/// Prints the groups of operations to choose from.
-pub(crate) fn groups(groups: &[(String, usize)], to: &mut impl Write) -> io::Result<()> {
+/// Prints the groups of operations to choose from, and the command that chooses the largest one.
+pub(crate) fn groups(
+    groups: &[(String, usize)],
+    document: &str,
+    to: &mut impl Write,
+) -> io::Result<()> {
     writeln!(to, "Operations by tag, or by path if they have none:")?;
     let lines = groups
         .iter()
         .map(|(name, count)| format!("{count:>6}  {name}"));
-    print_lines(lines, to)
+    print_lines(lines, to)?;
+    let largest = groups.iter().max_by_key(|(_, count)| count);
+    let choice = match largest {
+        Some((path, _)) if path.starts_with('/') => {
+            format!("--include-path {}", quoted(&format!("{path}*")))
+        }
+        Some((tag, _)) => format!("--include-tag {}", quoted(tag)),
+        None => "--all".to_owned(),
+    };
+    let document = quoted(document);
+    print_lines(
+        [
+            "Choose some of them, single ones with --include-operation, or --all; for example:"
+                .to_owned(),
+            format!("  lambda-tools openapi {document} {choice} -o tools.json"),
+        ],
+        to,
+    )
 }
 
-/// Prints what was made and left out, and what the tools need.
-pub(crate) fn print(tools: &ApiTools, report: &Report, to: &mut impl Write) -> io::Result<()> {
+/// Returns a word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:".contains(it);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Prints what was made and left out, and what the tools need; the names of the tools if they are
+/// nowhere else.
+pub(crate) fn print(
+    tools: &ApiTools,
+    report: &Report,
+    has_names: bool,
+    to: &mut impl Write,
+) -> io::Result<()> {
     let (count, size) = (tools.len(), tools.to_json().len().div_ceil(1000));
     let (chosen, all) = (report.chosen, report.operations);
     let mut lines = vec![format!(
         "Tools: {count} ({size} KB), from {chosen} of {all} operations"
     )];
+    if has_names {
+        lines.extend(
+            tools
+                .ids()
+                .map(|(id, operation)| format!("  {id}  {operation}")),
+        );
+    }
     if !tools.secrets().is_empty() {
         lines.push(format!("Secrets to set: {}", tools.secrets().join(", ")));
     }
@@ -75,9 +118,9 @@ pub(crate) fn lines(report: &Report) -> String {
     all(report).map(line).collect()
 }
 
-/// Returns the first lines of the report.
+/// Returns the first notes of the report; what was left out is in the summary.
 pub(crate) fn excerpt(report: &Report) -> Vec<String> {
-    let lines = all(report).map(|(kind, it)| format!("{kind}: {it}"));
+    let lines = report.notes.iter().map(|it| format!("note: {it}"));
     shortened(lines.collect())
 }
 

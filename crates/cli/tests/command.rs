@@ -121,10 +121,11 @@ impl Ended {
 #[test]
 fn without_a_choice_it_lists_what_there_is() {
     let ended = Folder::new("groups").run(&["pets.yaml"]);
-    assert_eq!(ended.code, Some(2));
-    let expected = "Operations by tag, or by path if they have none:\n     2  Pets\n     1  Old, unused\n     1  /health\n";
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let expected = "Operations by tag, or by path if they have none:\n     2  Pets\n     1  Old, unused\n     1  /health\n\
+        Choose some of them, single ones with --include-operation, or --all; for example:\n  \
+        lambda-tools openapi pets.yaml --include-tag Pets -o tools.json\n";
     assert_eq!(ended.stdout, expected);
-    assert!(ended.stderr.contains("--include-tag"), "{}", ended.stderr);
 }
 
 #[test]
@@ -180,6 +181,55 @@ fn without_a_file_nothing_is_written() {
         "{ended:?}"
     );
     assert_eq!(folder.files(), ["pets.yaml"]);
+    let names =
+        "Tools: 1 (2 KB), from 1 of 3 operations\n  Pets.DeletePet@1.0.0  DELETE /pets/{id}\n";
+    assert!(ended.stdout.starts_with(names), "{ended:?}");
+}
+
+#[test]
+fn a_file_that_was_edited_is_not_overwritten() {
+    let folder = Folder::new("edited");
+    let made = ["pets.yaml", "--include-tag", "PETS", "-o", "tools.json"];
+    folder.run(&made).succeeds();
+    let whole: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
+    assert_eq!(whole["made_with"], serde_json::json!(made));
+    // The same text in another layout is no other file.
+    folder.write("tools.json", &whole.to_string());
+    folder
+        .run(&["pets.yaml", "--all", "-o", "tools.json"])
+        .succeeds();
+    assert_eq!(folder.tools("tools.json").len(), 3);
+    for edited in [
+        folder
+            .read("tools.json")
+            .replace("Returns a pet.", "Returns a cat."),
+        folder
+            .read("tools.json")
+            .replace("\"checksum\"", "\"check\""),
+        "notes".to_owned(),
+    ] {
+        folder.write("tools.json", &edited);
+        folder
+            .run(&["pets.yaml", "--all", "-o", "tools.json"])
+            .fails("tools.json has been edited: write to another file");
+        assert_eq!(folder.read("tools.json"), edited);
+    }
+    folder.write("tools.json", "");
+    folder
+        .run(&["pets.yaml", "--all", "-o", "tools.json"])
+        .succeeds();
+}
+
+#[test]
+fn what_is_left_out_is_said_once() {
+    let folder = Folder::new("once");
+    let vault = "  /vault:\n    get: {operationId: vault, summary: S., responses: {}, security: [{tls: []}]}\n";
+    let schemes = PETS.replace("Schemes: {key:", "Schemes: {tls: {type: mutualTLS}, key:") + vault;
+    folder.write("pets.yaml", &schemes);
+    let ended = folder.run(&["pets.yaml", "--all"]).succeeds();
+    let printed = ended.stdout + &ended.stderr;
+    assert_eq!(printed.matches("GET /vault").count(), 1, "{printed}");
+    assert!(printed.contains("--bearer SECRET_ID"), "{printed}");
 }
 
 #[test]
@@ -245,7 +295,55 @@ fn mistakes_are_named() {
     folder.run(&["swagger.json", "--all"]).fails("2.0");
     folder
         .run(&["pets.yaml", "--include-tag", "Cats"])
-        .fails("no tag \"Cats\"");
+        .fails("no tag \"Cats\" (--include-tag); did you mean \"Pets\"?");
+    for (flag, value, text) in [
+        ("--include-operation", "getPets", "did you mean \"getPet\"?"),
+        (
+            "--include-path",
+            "/cats",
+            "no path \"/cats\" (--include-path)",
+        ),
+        (
+            "--exclude",
+            "deletePets",
+            "(--exclude); did you mean \"deletePet\"?",
+        ),
+        (
+            "--rename",
+            "getPets=A",
+            "(--rename); did you mean \"getPet\"?",
+        ),
+        (
+            "--describe",
+            "getPets=A",
+            "(--describe); did you mean \"getPet\"?",
+        ),
+        ("--fix", "getPets.id=1", "(--fix); did you mean \"getPet\"?"),
+        ("--reads", "getPets", "(--reads); did you mean \"getPet\"?"),
+        (
+            "--security",
+            "keys",
+            "no security scheme \"keys\" (--security); did you mean \"key\"?",
+        ),
+        ("--secret", "keys=A", "(--secret); did you mean \"key\"?"),
+        (
+            "--host",
+            "cats.example",
+            "no host \"cats.example\" (--host); did you mean \"pets.example\"?",
+        ),
+        (
+            "--server-variable",
+            "region=us",
+            "no server variable \"region\" (--server-variable)",
+        ),
+    ] {
+        folder.run(&["pets.yaml", "--all", flag, value]).fails(text);
+    }
+    let webhooks = "openapi: 3.1\ninfo: {title: W}\nwebhooks: {a: {post: {responses: {}}}}\n";
+    folder.write("webhooks.yaml", webhooks);
+    folder
+        .run(&["webhooks.yaml"])
+        .fails("no operations, but webhooks");
     folder
         .run(&["none.yaml", "--all"])
         .fails("none.yaml cannot be read: ");
@@ -290,6 +388,21 @@ fn documents_are_downloaded() {
         .run(&[&served(&found), "--all", "-o", "tools.json"])
         .succeeds();
     assert_eq!(folder.tools("tools.json").len(), 3);
+    let relative = PETS.replace("https://pets.example/v1", "/v1");
+    folder.write("relative.yaml", &relative);
+    folder
+        .run(&["relative.yaml", "--all"])
+        .fails("is not an absolute http URL, but \"/v1\": set the URL with --base-url");
+    let found = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{relative}",
+        relative.len()
+    );
+    let url = served(&found);
+    folder
+        .run(&[&url, "--all", "--allow-private", "-o", "tools.json"])
+        .succeeds();
+    let tools: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
+    assert_eq!(tools["base_url"], url.replace("/pets.yaml", "/v1"));
     let missing = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
     folder
         .run(&[&served(missing), "--all"])

@@ -217,6 +217,14 @@ impl Tool {
         self
     }
 
+    /// Declares that `format` in the input's schema is an annotation, as in OpenAPI, and no rule.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn formats_are_annotations(mut self) -> Self {
+        self.0.input = self.0.input.with_formats_as_annotations();
+        self
+    }
+
     /// Declares that the tool's output is the JSON of [`Content`](crate::Content).
     #[doc(hidden)]
     pub fn returning_content(mut self) -> Self {

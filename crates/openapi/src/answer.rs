@@ -2,7 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::{body::is_json, document::Document, operation::Operation, plan::Answer};
+use crate::{
+    body::{essence_of, is_json, is_textual},
+    document::Document,
+    operation::Operation,
+    plan::Answer,
+};
 
 /// Returns the answer of an operation, by its first response with a status 2xx.
 pub(crate) fn answer_of(operation: &Operation, document: &Document) -> Answer {
@@ -29,16 +34,12 @@ pub(crate) fn answer_of(operation: &Operation, document: &Document) -> Answer {
 }
 
 fn of_content(content: &Map<String, Value>) -> Answer {
-    let essence = |name: &str| {
-        let essence = name.split(';').next().unwrap_or_default();
-        essence.trim().to_ascii_lowercase()
-    };
-    let find = |is: fn(&str) -> bool| content.keys().map(|it| essence(it)).find(|it| is(it));
+    let find = |is: fn(&str) -> bool| content.keys().map(|it| essence_of(it)).find(|it| is(it));
     let is_concrete = |it: &str| !it.contains('*') && it.contains('/');
     if let Some(media_type) = find(|it| it == "application/json").or_else(|| find(is_json)) {
         return Answer::Json(media_type);
     }
-    if let Some(media_type) = find(|it| it.starts_with("text/")) {
+    if let Some(media_type) = find(is_textual) {
         return Answer::Text(media_type);
     }
     match find(|_| true).filter(|it| is_concrete(it)) {

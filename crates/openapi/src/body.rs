@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use lambda_tools_core::tool::schema::is_type;
+use serde_json::{Map, Value, json};
 
 use crate::{
     document::Document,
     operation::Operation,
     parameters::encoding_named,
     plan::{BodyPlan, Encoding, Place, Shape},
-    schema::{Converter, Object, list},
+    schema::{Converter, Object, list, required_set},
     text::plain,
 };
 
@@ -19,8 +20,10 @@ pub(crate) struct Body {
     /// The properties, by the names of the fields, or `body` alone.
     pub(crate) properties: Object,
     pub(crate) required: Vec<String>,
-    /// Sentences to add to the tool's description.
-    pub(crate) note: Option<String>,
+    /// Sets of fields, of which one must be there.
+    pub(crate) one_of: Vec<Vec<String>>,
+    /// True if there may be further fields.
+    pub(crate) is_open: bool,
 }
 
 /// The kind of a media type, the most useful first.
@@ -32,6 +35,8 @@ enum Kind {
     Multipart,
     Text,
     Bytes,
+    /// Parts that are not fields, such as `multipart/related`.
+    OtherParts,
 }
 
 impl Body {
@@ -47,48 +52,61 @@ impl Body {
         let body = document.resolve(body).and_then(Value::as_object);
         let body = body.ok_or("its body is a reference that leads nowhere")?;
         let content = body.get("content").and_then(Value::as_object);
-        let best = content
-            .into_iter()
-            .flatten()
-            .min_by_key(|(name, _)| kind_of(name));
-        let Some((media_type, media)) = best else {
+        let kinds = content.into_iter().flatten();
+        let kinds = kinds.map(|(name, media)| (kind_of(name, media, document), name, media));
+        let Some((kind, media_type, media)) = kinds.min_by_key(|(kind, ..)| *kind) else {
             return Ok(None);
         };
-        let kind = kind_of(media_type);
+        if kind == Kind::OtherParts {
+            return Err(format!(
+                "its body is {media_type}, whose parts are not fields"
+            ));
+        }
         let empty = &Value::Null;
         let schema = media.get("schema").unwrap_or(empty);
         converter.has_file_parts = kind == Kind::Multipart;
-        let fields = match kind {
-            Kind::Text | Kind::Bytes => Object::new(),
-            _ => converter.convert(schema, 0),
-        };
+        let is_raw = matches!(kind, Kind::Text | Kind::Bytes);
+        let mut fields = converter.convert(schema, is_raw.into());
         converter.has_file_parts = false;
         let plan = BodyPlan {
             media_type: concrete(media_type, kind),
             shape: Shape::Whole,
             required: body.get("required") == Some(&Value::Bool(true)),
             envelope: None,
+            optional_envelope: false,
             names: BTreeMap::new(),
             files: files_in(&fields, kind),
             encodings: encodings_in(media, kind),
+            media_types: media_types_in(media, kind),
             fixed: Map::new(),
         };
-        let text = body
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        Ok(Some(match kind {
-            Kind::Text => Self::raw(plan, Shape::Text, "The text of the request."),
-            Kind::Bytes => Self::raw(plan, Shape::Base64, "The content of the request in base64."),
-            _ => Self::flat(plan, fields, text),
-        }))
-    }
-
-    fn raw(mut plan: BodyPlan, shape: Shape, text: &str) -> Self {
-        plan.shape = shape;
-        let schema = [("type", "string"), ("description", text)];
-        let schema = schema.map(|(keyword, value)| (keyword.to_owned(), value.into()));
-        Self::whole(plan, Object::from_iter(schema), "")
+        let text = body.get("description").and_then(Value::as_str);
+        let text = text.unwrap_or_default();
+        if !is_raw {
+            return Ok(Some(Self::flat(plan, fields, text)));
+        }
+        let target = document.resolve(schema).unwrap_or(empty);
+        let is_encoded = target["format"] == "byte" || target["contentEncoding"] == "base64";
+        let (shape, usual) = match kind {
+            Kind::Bytes if !is_encoded => (Shape::Base64, "The content of the request in base64."),
+            _ => (Shape::Text, "The text of the request."),
+        };
+        let is_scalar = ["string", "boolean", "integer", "number"]
+            .iter()
+            .any(|it| is_type(&fields, it));
+        if shape == Shape::Base64 || !is_scalar || target["format"] == "binary" {
+            fields.retain(|keyword, _| keyword == "description" && shape == Shape::Text);
+            fields.insert("type".into(), "string".into());
+            fields.insert("description".into(), usual.into());
+        }
+        fields.entry("description").or_insert_with(|| usual.into());
+        let mut whole = Self::whole(BodyPlan { shape, ..plan }, fields, text);
+        if let Some(range) = whole.plan.media_type.strip_suffix("/*") {
+            let text = format!("The media type of the body, such as {}.", usual_in(range));
+            let schema = json!({"type": "string", "pattern": format!("^{range}/[-.+\\w]+$"), "description": text});
+            whole.properties.insert(MEDIA_TYPE.into(), schema);
+        }
+        Ok(Some(whole))
     }
 
     fn whole(plan: BodyPlan, mut schema: Object, text: &str) -> Self {
@@ -109,41 +127,53 @@ impl Body {
             plan,
             properties,
             required,
-            note: None,
+            one_of: Vec::new(),
+            is_open: false,
         }
     }
 
     /// Makes the fields of an object, also of one in an envelope, properties of the input.
     fn flat(mut plan: BodyPlan, schema: Object, text: &str) -> Self {
-        let Some((schema, note)) = flattened(&schema, plan.required) else {
+        let Some((mut schema, mut one_of)) = flattened(&schema, plan.required) else {
             return Self::whole(plan, schema, text);
         };
-        let (envelope, schema, note) = match opened(&schema) {
-            Some((name, inner, inner_note)) if plan.files.is_empty() => {
-                (Some(name), inner, inner_note)
-            }
-            _ => (None, schema, note),
-        };
+        if plan.files.is_empty()
+            && let Some((name, is_required, inner, sets)) = opened(&schema)
+        {
+            plan.envelope = Some(name);
+            plan.optional_envelope = !is_required;
+            (schema, one_of) = (inner, sets);
+        }
         plan.shape = Shape::Fields;
-        plan.envelope = envelope;
+        let is_counted = schema.get("minProperties").and_then(Value::as_u64) >= Some(1);
+        if is_counted && one_of.is_empty() && !schema.contains_key("required") {
+            let names = schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            one_of = names.map(|(name, _)| vec![name.clone()]).collect();
+        }
         let required = list(&schema, "required").filter_map(Value::as_str);
         let required = required.map(str::to_owned).collect();
-        let properties = match schema.get("properties") {
-            Some(Value::Object(properties)) => properties.clone(),
+        let is_open = schema.get("additionalProperties") == Some(&Value::Bool(true));
+        let properties = match schema.remove("properties") {
+            Some(Value::Object(properties)) => properties,
             _ => Object::new(),
         };
         Self {
             plan,
             properties,
             required,
-            note,
+            one_of,
+            is_open,
         }
     }
 }
 
-/// Returns an object whose properties say all about it, with what is left to say in words. A body
+/// Returns an object whose properties say all about it, with sets of which one is required. A body
 /// that may be left out must not have required properties: they would be required of each call.
-fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Option<String>)> {
+fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Vec<Vec<String>>)> {
     let has_properties = schema
         .get("properties")
         .is_some_and(|it| it.as_object().is_some_and(|it| !it.is_empty()));
@@ -152,55 +182,51 @@ fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Option<Strin
         .get("additionalProperties")
         .is_some_and(Value::is_object);
     let is_optional = !is_required && list(schema, "required").next().is_some();
-    let note = match schema.get("anyOf") {
-        None => None,
-        Some(branches) => Some(required_sets(branches)?),
-    };
-    (has_properties && is_object && !has_others && !is_optional).then(|| (schema.clone(), note))
+    let sets: Option<_> = list(schema, "anyOf").map(required_set).collect();
+    (has_properties && is_object && !has_others && !is_optional)
+        .then(|| schema.clone())
+        .zip(sets)
 }
 
-/// Describes branches that have only lists of required properties.
-fn required_sets(branches: &Value) -> Option<String> {
-    let only_required = |branch: &Value| {
-        let object = branch.as_object()?;
-        let names = list(object, "required").filter_map(Value::as_str);
-        let names = names.collect::<Vec<_>>().join(" and ");
-        let is_alone = object
-            .keys()
-            .all(|it| matches!(&**it, "required" | "type" | "description"));
-        (is_alone && !names.is_empty()).then_some(names)
-    };
-    let sets: Option<Vec<String>> = branches.as_array()?.iter().map(only_required).collect();
-    Some(format!(
-        "At least one is required: {}.",
-        sets?.join(", or ")
-    ))
-}
-
-/// Returns the name and the object in an envelope, an object with one property that is required.
-fn opened(schema: &Object) -> Option<(String, Object, Option<String>)> {
+/// Returns the name of an envelope, an object with one property, whether that is required, and the
+/// object in it.
+fn opened(schema: &Object) -> Option<(String, bool, Object, Vec<Vec<String>>)> {
     let properties = schema.get("properties")?.as_object()?;
     let mut all = properties.iter();
     let ((name, inner), None) = (all.next()?, all.next()) else {
         return None;
     };
+    let is_open = schema.get("additionalProperties") == Some(&Value::Bool(true));
     let is_required = list(schema, "required").any(|it| it == name);
-    let (inner, note) = flattened(inner.as_object()?, is_required)?;
-    Some((name.clone(), inner, note))
+    let (inner, sets) = flattened(inner.as_object().filter(|_| !is_open)?, is_required)?;
+    Some((name.clone(), is_required, inner, sets))
 }
 
-fn kind_of(media_type: &str) -> Kind {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    match &*essence {
-        "application/json" | "*/*" => Kind::Json,
+fn kind_of(media_type: &str, media: &Value, document: &Document) -> Kind {
+    let schema = media.get("schema").and_then(|it| document.resolve(it));
+    let has = |keyword: &str| schema.is_some_and(|it| it.get(keyword).is_some());
+    let is_text = schema.is_some_and(|it| it["type"] == "string");
+    let is_structured = !is_text
+        && ["type", "properties", "items", "allOf", "anyOf", "oneOf"]
+            .iter()
+            .any(|it| has(it));
+    match &*essence_of(media_type) {
+        "application/json" => Kind::Json,
         "application/x-www-form-urlencoded" => Kind::Form,
-        it if it.starts_with("multipart/") => Kind::Multipart,
+        "multipart/form-data" | "multipart/*" => Kind::Multipart,
+        it if it.starts_with("multipart/") => Kind::OtherParts,
         it if is_json(it) => Kind::OtherJson,
-        it if it.starts_with("text/") => Kind::Text,
-        it if it.ends_with("/xml") || it.ends_with("+xml") => Kind::Text,
+        it if is_textual(it) => Kind::Text,
+        "*/*" if !is_text => Kind::Json,
+        it if it.starts_with("application/") && is_structured => Kind::OtherJson,
         _ => Kind::Bytes,
     }
+}
+
+/// Returns a media type without its parameters, in lower case: RFC 9110, 8.3.1.
+pub(crate) fn essence_of(media_type: &str) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
 }
 
 /// Returns true for JSON, in any of its media types.
@@ -208,13 +234,56 @@ pub(crate) fn is_json(essence: &str) -> bool {
     essence.ends_with("/json") || essence.ends_with("+json")
 }
 
-/// Returns the media type of a request.
+/// Returns true for the media types of text beside JSON.
+pub(crate) fn is_textual(essence: &str) -> bool {
+    let (kind, name) = essence.split_once('/').unwrap_or_default();
+    let name = name.trim_start_matches("x-");
+    let formats = [
+        "xml",
+        "yaml",
+        "ndjson",
+        "jsonl",
+        "jsonlines",
+        "json-lines",
+        "json-seq",
+        "graphql",
+        "javascript",
+        "ecmascript",
+        "typescript",
+        "sql",
+        "toml",
+        "csv",
+        "pem-file",
+        "sh",
+    ];
+    kind == "text" || formats.contains(&name) || name.ends_with("+xml") || name.ends_with("+yaml")
+}
+
+/// Returns the media type of a request. A range of bytes stays: the input has the type.
 fn concrete(media_type: &str, kind: Kind) -> String {
+    let is_range = media_type.contains('*');
     match kind {
         Kind::Json => "application/json".to_owned(),
-        Kind::Bytes if media_type.contains('*') => "application/octet-stream".to_owned(),
-        Kind::Text if media_type.contains('*') => "text/plain".to_owned(),
+        Kind::OtherJson if is_range => "application/json".to_owned(),
+        Kind::Bytes if media_type.starts_with('*') => "application/octet-stream".to_owned(),
+        Kind::Text if is_range => "text/plain".to_owned(),
+        Kind::Multipart => "multipart/form-data".to_owned(),
+        Kind::Form => essence_of(media_type),
         _ => media_type.to_owned(),
+    }
+}
+
+/// The property with the media type of a body that may have several.
+pub(crate) const MEDIA_TYPE: &str = "content_type";
+
+/// Returns the usual media type of a range such as `image/*`.
+pub(crate) fn usual_in(range: &str) -> &'static str {
+    match range {
+        "image" => "image/png",
+        "audio" => "audio/mpeg",
+        "video" => "video/mp4",
+        "font" => "font/woff2",
+        _ => "application/octet-stream",
     }
 }
 
@@ -238,8 +307,30 @@ fn files_in(schema: &Object, kind: Kind) -> BTreeSet<String> {
 fn encodings_in(media: &Value, kind: Kind) -> BTreeMap<String, Encoding> {
     let fields = media["encoding"].as_object().filter(|_| kind == Kind::Form);
     let encodings = fields.into_iter().flatten().filter_map(|(name, it)| {
+        if it["contentType"]
+            .as_str()
+            .is_some_and(|it| is_json(&essence_of(it)))
+        {
+            return Some((name.clone(), Encoding::Json));
+        }
+        let is_said = !it["style"].is_null() || !it["explode"].is_null();
         let encoding = encoding_named(it["style"].as_str(), it["explode"].as_bool(), Place::Query)?;
-        (encoding != Encoding::Usual).then(|| (name.clone(), encoding))
+        is_said.then(|| (name.clone(), encoding))
     });
     encodings.collect()
+}
+
+/// Returns the media types of parts that the document names, each a single one.
+fn media_types_in(media: &Value, kind: Kind) -> BTreeMap<String, String> {
+    let parts = media["encoding"]
+        .as_object()
+        .filter(|_| kind == Kind::Multipart);
+    let types = parts.into_iter().flatten().filter_map(|(name, it)| {
+        let media_type = it["contentType"].as_str()?;
+        let is_single = !media_type.contains(['*', ','])
+            && media_type.is_ascii()
+            && !media_type.contains(char::is_control);
+        is_single.then(|| (name.clone(), media_type.to_owned()))
+    });
+    types.collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{OpenApiError, document::Document, operation::Operation};
+use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
 
 /// The operations that an owner chooses.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ impl Choice {
     pub(crate) fn includes(&self, operation: &Operation, extension: Option<&Value>) -> bool {
         let has_tag = operation
             .tags()
-            .any(|tag| self.tags.iter().any(|it| it == tag));
+            .any(|tag| self.tags.iter().any(|it| same(it, tag)));
         let is_named = self.operations.iter().any(|it| is(operation, it));
         let has_path = self.paths.iter().any(|glob| matches(glob, operation.path));
         let is_enabled = enabled(extension);
@@ -50,27 +50,38 @@ impl Choice {
 
     /// Checks that everything that is named exists: a misspelt tag would choose nothing.
     pub(crate) fn check(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
-        let has_tag = |tag: &&String| operations.iter().any(|it| it.tags().any(|one| one == *tag));
-        let is_there = |name: &&String| operations.iter().any(|it| is(it, name));
+        let has_tag = |tag: &&String| {
+            operations
+                .iter()
+                .any(|it| it.tags().any(|one| same(one, tag)))
+        };
         let has_path = |glob: &&String| operations.iter().any(|it| matches(glob, it.path));
-        let lists: [(&str, Option<&String>); 3] = [
-            ("tag", self.tags.iter().find(|it| !has_tag(it))),
-            ("path", self.paths.iter().find(|it| !has_path(it))),
-            (
-                "operation",
-                self.operations
-                    .iter()
-                    .chain(&self.excluded)
-                    .find(|it| !is_there(it)),
-            ),
-        ];
-        match lists.iter().find_map(|(noun, name)| Some((noun, (*name)?))) {
-            Some((noun, name)) => Err(OpenApiError::new(format!(
-                "the document has no {noun} {name:?}"
-            ))),
-            None => Ok(()),
-        }
+        let tags = operations.iter().flat_map(Operation::tags);
+        let misspelt = self.tags.iter().filter(|it| !has_tag(it));
+        all_known("tag", "--include-tag", misspelt, tags)?;
+        let misspelt = self.paths.iter().filter(|it| !has_path(it));
+        let paths = operations.iter().map(|it| it.path);
+        all_known("path", "--include-path", misspelt, paths)?;
+        check_operations("--include-operation", &self.operations, operations)?;
+        check_operations("--exclude", &self.excluded, operations)
     }
+}
+
+/// Checks that the document has the operations that an option names.
+pub(crate) fn check_operations<'a>(
+    flag: &str,
+    named: impl IntoIterator<Item = &'a String>,
+    operations: &[Operation],
+) -> Result<(), OpenApiError> {
+    let labels: Vec<_> = operations.iter().map(Operation::label).collect();
+    let ids = operations.iter().filter_map(Operation::id);
+    let known = ids.chain(labels.iter().map(String::as_str));
+    all_known("operation", flag, named, known)
+}
+
+/// Returns true for names of tags that differ only in case.
+fn same(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
 }
 
 /// Returns true if `name` is the operation's id, or its method and path.

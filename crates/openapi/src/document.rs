@@ -4,14 +4,14 @@
 //! anywhere in it, and real documents have some.
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::OpenApiError;
 
 /// The maximum number of references that lead to each other.
 const LONGEST_CHAIN: usize = 32;
 
-/// A document of OpenAPI 3.0 or 3.1, without references to other files.
+/// A document of OpenAPI 3.0, 3.1 or 3.2, without references to other files.
 #[derive(Clone, Debug)]
 pub(crate) struct Document(Value);
 
@@ -23,8 +23,9 @@ impl Document {
                  `npx swagger2openapi`",
             ));
         }
-        let version = root.get("openapi").and_then(Value::as_str);
-        if !version.is_some_and(|it| it.starts_with("3.")) {
+        // In YAML without quotes, 3.1 is a number.
+        let version = root.get("openapi").map(ToString::to_string);
+        if !version.is_some_and(|it| it.trim_start_matches('"').starts_with("3.")) {
             return Err(OpenApiError::new(
                 "this is not an OpenAPI 3 document: it has no field `openapi` that begins with 3",
             ));
@@ -47,11 +48,22 @@ impl Document {
         self.0["info"]["title"].as_str().unwrap_or_default()
     }
 
-    /// Returns the value that a reference names: RFC 6901, in a fragment.
+    /// Returns the value that a reference names: RFC 6901, in a fragment, or an `$anchor`.
     pub(crate) fn at(&self, reference: &str) -> Option<&Value> {
         let pointer = reference.strip_prefix('#')?;
         let pointer = percent_decode_str(pointer).decode_utf8().ok()?;
-        self.0.pointer(&pointer)
+        if pointer.is_empty() || pointer.starts_with('/') {
+            return self.0.pointer(&pointer);
+        }
+        let mut pending = vec![&self.0["components"]["schemas"]];
+        while let Some(value) = pending.pop() {
+            if value.get("$anchor").is_some_and(|it| *it == *pointer) {
+                return Some(value);
+            }
+            pending.extend(value.as_object().into_iter().flat_map(Map::values));
+            pending.extend(value.as_array().into_iter().flatten());
+        }
+        None
     }
 
     /// Follows a value's references. `None` if one leads nowhere.

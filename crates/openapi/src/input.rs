@@ -7,9 +7,9 @@ use crate::{
     document::Document,
     names::key_of,
     operation::Operation,
-    parameters::Parameter,
-    plan::{BodyPlan, Credential, ParameterPlan},
-    schema::{Converter, Limits, Object},
+    parameters::{Filled, Parameter},
+    plan::{BodyPlan, ParameterPlan, Place},
+    schema::{Converter, Limits, Object, say_in_words, sentence_on},
 };
 
 /// The maximum size, in bytes, of an input's schema.
@@ -24,7 +24,13 @@ pub(crate) struct Input {
     pub(crate) notes: Vec<String>,
     /// True if parts of the schema were left out.
     pub(crate) is_cut: bool,
-    /// The number of properties at the top without a description in the document.
+    /// What the owner should know about the document.
+    pub(crate) doubts: Vec<String>,
+    /// True if the header `Authorization` is a required parameter.
+    pub(crate) wants_authorization: bool,
+    /// Sets of properties, of which one must be there.
+    pub(crate) one_of: Vec<Vec<String>>,
+    is_open: bool,
     properties: Object,
     required: Vec<Value>,
 }
@@ -37,33 +43,70 @@ impl Input {
     pub(crate) fn of(
         operation: &Operation,
         document: &Document,
-        credentials: &[&Credential],
+        filled: &[Filled],
         fixed: &Fixed,
     ) -> Result<Self, String> {
+        let mut smallest = None;
         for limits in Limits::ALL {
-            let input = Self::within(limits, operation, document, credentials, fixed)?;
+            let input = Self::within(limits, operation, document, filled, fixed)?;
             if input.schema.to_string().len() <= LARGEST {
                 return Ok(input);
             }
+            smallest = Some(input);
         }
-        Err(format!("its input is larger than {} KB", LARGEST / 1024))
+        let smallest = smallest.and_then(Self::without_rules);
+        smallest.ok_or_else(|| format!("its input is larger than {} KB", LARGEST / 1024))
+    }
+
+    /// Takes the rules of the largest properties away until the schema is small enough.
+    fn without_rules(mut self) -> Option<Self> {
+        let size = |it: &Value| it.to_string().len();
+        while size(&self.schema) > LARGEST {
+            let properties = self.schema["properties"].as_object_mut()?;
+            let largest = properties.values_mut().max_by_key(|it| size(it))?;
+            let bare = json!({"description": largest["description"].take()});
+            if size(largest) <= size(&bare) {
+                return None;
+            }
+            *largest = bare;
+        }
+        self.is_cut = true;
+        Some(self)
     }
 
     fn within<'a>(
         limits: Limits,
         operation: &Operation<'a>,
         document: &'a Document,
-        credentials: &[&Credential],
+        filled: &[Filled],
         fixed: &Fixed,
     ) -> Result<Self, String> {
         let mut converter = Converter::new(document, limits);
         let mut parameters = Vec::new();
+        let mut wants_authorization = false;
         for object in operation.parameters(document)? {
-            parameters.extend(Parameter::of(object, credentials, &mut converter)?);
+            let is_header = object.get("in").is_some_and(|it| it == "header");
+            let name = object
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            wants_authorization |= is_header
+                && name.eq_ignore_ascii_case("authorization")
+                && object.get("required") == Some(&Value::Bool(true));
+            parameters.extend(Parameter::of(object, filled, &mut converter)?);
         }
         let body = Body::of(operation, document, &mut converter)?;
         let mut input = Self::empty(converter.is_cut);
+        input.wants_authorization = wants_authorization;
+        input.doubts.extend(converter.doubts);
         for parameter in parameters {
+            let template = format!("{{{}}}", parameter.name);
+            if parameter.place == Place::Path && !operation.path.contains(&template) {
+                input.doubts.push(format!(
+                    "its path has no {template}, which is among its parameters"
+                ));
+                continue;
+            }
             input.add_parameter(parameter, fixed);
         }
         if let Some(body) = body {
@@ -85,6 +128,10 @@ impl Input {
             body: None,
             notes: Vec::new(),
             is_cut,
+            doubts: Vec::new(),
+            wants_authorization: false,
+            one_of: Vec::new(),
+            is_open: false,
             properties: Object::new(),
             required: Vec::new(),
         }
@@ -108,7 +155,7 @@ impl Input {
 
     fn add_body(&mut self, body: Body, fixed: &Fixed) {
         let mut plan = body.plan;
-        self.notes.extend(body.note);
+        self.is_open = body.is_open;
         for (name, schema) in body.properties {
             if let Some(value) = fixed.get(&name) {
                 plan.fixed.insert(name, value.clone());
@@ -123,6 +170,15 @@ impl Input {
                 plan.names.insert(key.clone(), name);
             }
             self.add(key, schema, is_required);
+        }
+        let key = |name: &String| {
+            let renamed = plan.names.iter().find(|(_, it)| *it == name);
+            renamed.map_or(name, |(key, _)| key).clone()
+        };
+        let sets = body.one_of.iter().map(|it| it.iter().map(key).collect());
+        self.one_of = sets.collect();
+        if !self.one_of.is_empty() {
+            self.notes.push(sentence_on(&self.one_of));
         }
         self.body = Some(plan);
     }
@@ -162,8 +218,7 @@ impl Input {
             .filter_map(|it| it.split_once('}'))
             .map(|(name, _)| name)
         {
-            let is_known =
-                |it: &ParameterPlan| it.place == crate::plan::Place::Path && it.name() == name;
+            let is_known = |it: &ParameterPlan| it.place == Place::Path && it.name() == name;
             if !self.parameters.iter().any(is_known) {
                 return Err(format!(
                     "its path has {{{name}}}, which is not among its parameters"
@@ -175,10 +230,11 @@ impl Input {
 
     fn close(&mut self) {
         let mut schema = json!({"type": "object", "properties": self.properties.clone()});
+        say_in_words(&mut schema);
         if !self.required.is_empty() {
             schema["required"] = self.required.clone().into();
         }
-        schema["additionalProperties"] = false.into();
+        schema["additionalProperties"] = self.is_open.into();
         self.schema = schema;
     }
 }

@@ -3,7 +3,11 @@
 //! A model's API that does not accept one name rejects the whole list of tools. So names are
 //! rewritten, and requests use the originals.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sha2::{Digest, Sha256};
+
+use crate::operation::METHODS;
 
 /// The maximum length of a tool's name, `Toolkit_Operation`: 64, minus the prefix that clients add.
 const LONGEST_NAME: usize = 56;
@@ -49,6 +53,57 @@ pub(crate) fn tool_of(toolkit: &str, operation: &str) -> String {
         "{start}_{:07x}",
         u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]) >> 4
     )
+}
+
+/// Returns an operation's id without the path and the method that frameworks such as FastAPI add to
+/// the name of a function: `read_item` for `read_item_items__item_id__get`.
+pub(crate) fn function_in<'a>(id: &'a str, path: &str, summary: &str) -> &'a str {
+    // Litestar joins the words of the path and of the function, which are also the summary.
+    let words = summary.replace(' ', "");
+    let place = id
+        .strip_suffix(&*words)
+        .filter(|_| !words.is_empty())
+        .unwrap_or_default();
+    let first = path
+        .trim_start_matches('/')
+        .split(|it: char| !it.is_alphanumeric())
+        .next();
+    let begins = |it: &str| place.to_lowercase().starts_with(&it.to_lowercase());
+    if !place.is_empty() && first.is_some_and(begins) {
+        return &id[place.len()..];
+    }
+    let path = path.replace(|it: char| !it.is_alphanumeric(), "_");
+    let name = id.rsplit_once('_').and_then(|(start, method)| {
+        let is_method = METHODS.iter().any(|(name, _)| *name == method);
+        start.strip_suffix(&*path).filter(|_| is_method)
+    });
+    name.filter(|it| !it.is_empty()).unwrap_or(id)
+}
+
+/// Returns a different name for each operation, of the names that it may have, the best first: the
+/// first one that no other operation may have, or else its first one with a number.
+pub(crate) fn distinct(toolkit: &str, all: &[Vec<String>]) -> Vec<String> {
+    // A dot, an underscore and three digits.
+    let longest = LONGEST_NAME.saturating_sub(toolkit.len() + 5);
+    let key = |name: &String| name.to_ascii_lowercase();
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    for names in all {
+        let names: BTreeSet<_> = names.iter().map(key).collect();
+        for name in names {
+            *uses.entry(name).or_default() += 1;
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let of = |names: &Vec<String>| {
+        let own = names.iter().find(|it| uses[&key(it)] == 1);
+        let first = own.or(names.first()).cloned().unwrap_or_default();
+        let start = first[..first.len().min(longest)].to_owned();
+        let numbered = (2..).map(|number| format!("{start}_{number}"));
+        let mut candidates = [first].into_iter().chain(numbered);
+        let is_free = |it: &String| taken.insert(key(it));
+        candidates.find(is_free).expect("numbers do not end")
+    };
+    all.iter().map(of).collect()
 }
 
 /// Returns the parameter that models see for a name of the document: `filter_id` for `filter[id]`.
@@ -145,6 +200,33 @@ fn joined(words: &[&str], longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_are_found_in_ids() {
+        for (id, path, function) in [
+            (
+                "read_item_items__item_id__get",
+                "/items/{item_id}",
+                "read_item",
+            ),
+            (
+                "cancel_v2_orders__order_id__cancel_post",
+                "/v2/orders/{order_id}/cancel",
+                "cancel",
+            ),
+            ("root__get", "/", "root"),
+            ("items_get", "/items", "items_get"),
+            ("_items_get", "/items", "_items_get"),
+            ("read_items_fetch", "/items", "read_items_fetch"),
+            ("read_items_get", "/item", "read_items_get"),
+        ] {
+            assert_eq!(function_in(id, path, "Read Item"), function);
+        }
+        let list = "ItemsItemIdGetItem";
+        assert_eq!(function_in(list, "/items/{item_id}", "Get Item"), "GetItem");
+        assert_eq!(function_in(list, "/shop", "Get Item"), list);
+        assert_eq!(function_in(list, "/items", "Items Item Id Get Item"), list);
+    }
 
     #[test]
     fn names_of_tools_fit_every_api_of_a_model() {

@@ -13,6 +13,7 @@ use crate::{
     document::Document,
     input::Fixed,
     names::toolkit_of,
+    operation::Operation,
     security::CredentialOptions,
     servers::ServerOptions,
 };
@@ -65,12 +66,19 @@ pub struct Reduction {
 }
 
 impl OpenApi {
-    /// Reads a document of OpenAPI 3.0 or 3.1, in one file.
+    /// Reads a document of OpenAPI 3.0, 3.1 or 3.2, in one file.
     ///
     /// # Errors
-    /// The document is of another version, or refers to other files.
+    /// The document is of another version, has no operations, or refers to other files.
     pub fn new(document: Value) -> Result<Self, OpenApiError> {
         let document = Document::new(document)?;
+        if Operation::all(&document).is_empty() {
+            let webhooks = document.root().get("webhooks");
+            let text = webhooks.map_or("", |_| ", but webhooks, which an API calls itself");
+            return Err(OpenApiError::new(format!(
+                "the document has no operations{text}"
+            )));
+        }
         Ok(Self {
             toolkit: toolkit_of(document.title()),
             document,
@@ -177,6 +185,12 @@ impl OpenApi {
         self
     }
 
+    /// Sets where the document comes from: relative URLs of its servers are relative to that.
+    pub fn document_url(mut self, url: impl Into<String>) -> Self {
+        self.servers.document_url = Some(url.into());
+        self
+    }
+
     /// Sets the URL that paths are appended to; needed if the document names none or several.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.servers.base_url = Some(url.into());
@@ -208,7 +222,8 @@ impl OpenApi {
         self
     }
 
-    /// Prefers these security schemes where an operation has alternatives.
+    /// Prefers these security schemes where an operation has alternatives, and uses them where the
+    /// document does not say which it needs. `SCHEME:clientCredentials` also chooses a flow.
     pub fn security<S: Into<String>>(mut self, schemes: impl IntoIterator<Item = S>) -> Self {
         self.credentials
             .preferred

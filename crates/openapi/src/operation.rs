@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::document::Document;
 
-/// The methods that a path can have: OpenAPI 3.1, Path Item Object.
-const METHODS: [(&str, &str); 8] = [
+/// The methods that a path can have: OpenAPI 3.2, Path Item Object.
+pub(crate) const METHODS: [(&str, &str); 9] = [
     ("get", "GET"),
     ("put", "PUT"),
     ("post", "POST"),
@@ -14,13 +14,13 @@ const METHODS: [(&str, &str); 8] = [
     ("head", "HEAD"),
     ("patch", "PATCH"),
     ("trace", "TRACE"),
+    ("query", "QUERY"),
 ];
 
 /// One operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
-    /// In upper case.
-    pub(crate) method: &'static str,
+    pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) item: &'a Map<String, Value>,
     pub(crate) object: &'a Map<String, Value>,
@@ -35,8 +35,14 @@ impl<'a> Operation<'a> {
             Some((path.as_str(), item))
         });
         let of_item = |(path, item): (&'a str, &'a Map<String, Value>)| {
-            METHODS.iter().filter_map(move |(name, method)| {
-                let object = item.get(*name)?.as_object()?;
+            let others = item.get("additionalOperations").and_then(Value::as_object);
+            let others = others.into_iter().flatten();
+            let others = others.map(|(method, object)| (method.as_str(), Some(object)));
+            let usual = METHODS
+                .iter()
+                .map(|(name, method)| (*method, item.get(*name)));
+            usual.chain(others).filter_map(move |(method, object)| {
+                let object = object?.as_object()?;
                 Some(Self {
                     method,
                     path,
@@ -69,9 +75,9 @@ impl<'a> Operation<'a> {
         Some(text).filter(|it| !it.trim().is_empty())
     }
 
-    /// Returns true if the method only reads: RFC 9110, 9.2.1.
+    /// Returns true if the method only reads: RFC 9110, 9.2.1, and OpenAPI 3.2 for `QUERY`.
     pub(crate) fn is_safe(&self) -> bool {
-        matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
+        matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY")
     }
 
     /// Returns the parameters of the path and of the operation, which replace those of the same

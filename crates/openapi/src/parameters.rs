@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::{
+    body::{essence_of, is_json},
     names::key_of,
-    plan::{Credential, Encoding, ParameterPlan, Place},
-    schema::{Converter, Object, describe},
+    plan::{Encoding, ParameterPlan, Place},
+    schema::{Converter, NOTE, Object, add_missing, describe, such_as},
     text::{plain, sentence},
 };
 
@@ -17,12 +18,16 @@ const OWN_HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "cook
 const CONNECTION_HEADERS: &str =
     "connection content-length host keep-alive te trailer transfer-encoding upgrade";
 
+/// A parameter that something else fills: its place and its name.
+pub(crate) type Filled<'a> = (Place, &'a str);
+
 /// A parameter before it has its place in the input.
 pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) key: String,
     pub(crate) place: Place,
     pub(crate) encoding: Encoding,
+    pub(crate) reserved: bool,
     pub(crate) is_required: bool,
     pub(crate) schema: Object,
 }
@@ -32,7 +37,7 @@ impl Parameter {
     /// request can be made.
     pub(crate) fn of<'a>(
         object: &'a Map<String, Value>,
-        credentials: &[&Credential],
+        filled: &[Filled],
         converter: &mut Converter<'a>,
     ) -> Result<Option<Self>, String> {
         let text = |field: &str| {
@@ -45,7 +50,7 @@ impl Parameter {
         let Some(place) = place_of(text("in")) else {
             return Err(format!("its parameter {name:?} is in an unknown place"));
         };
-        if is_filled(&name, place, credentials) {
+        if is_filled(&name, place, filled) {
             return Ok(None);
         }
         if place == Place::Header && is_of_connection(&name) {
@@ -60,8 +65,21 @@ impl Parameter {
         };
         let description = plain(text("description"));
         if !description.is_empty() {
-            let description = converter.cut(&description);
-            schema.insert("description".into(), sentence(description).into());
+            converter.describe_as(&sentence(&description), &mut schema);
+        }
+        let example = object.get("example").or_else(|| {
+            let all = object.get("examples")?.as_object()?;
+            all.values().next()?.get("value")
+        });
+        if let Some(note) = example.and_then(such_as)
+            && !["enum", "default"]
+                .iter()
+                .any(|it| schema.contains_key(*it))
+        {
+            add_missing(
+                &mut schema,
+                Object::from_iter([(NOTE.to_owned(), note.into())]),
+            );
         }
         describe(&name, &mut schema);
         let is_required =
@@ -71,6 +89,7 @@ impl Parameter {
             name,
             place,
             encoding,
+            reserved: object.get("allowReserved") == Some(&Value::Bool(true)),
             is_required,
             schema,
         }))
@@ -84,7 +103,9 @@ impl Parameter {
             name: (is_fixed || self.name != self.key).then(|| self.name.clone()),
             place: self.place,
             encoding: self.encoding,
+            reserved: self.reserved,
             fixed,
+            schema: Value::Null,
         }
     }
 
@@ -117,23 +138,22 @@ pub(crate) fn is_of_connection(header: &str) -> bool {
 }
 
 /// Returns true for a parameter that a credential or the request itself fills.
-fn is_filled(name: &str, place: Place, credentials: &[&Credential]) -> bool {
+fn is_filled(name: &str, place: Place, filled: &[Filled]) -> bool {
     if place == Place::Header && OWN_HEADERS.contains(&&*name.to_ascii_lowercase()) {
         return true;
     }
-    credentials.iter().any(|credential| match credential {
-        Credential::Header { name: own, .. } => {
-            place == Place::Header && own.eq_ignore_ascii_case(name)
-        }
-        Credential::Query { name: own, .. } => place == Place::Query && own == name,
-        Credential::Cookie { name: own, .. } => place == Place::Cookie && own == name,
-        _ => false,
-    })
+    let is_it = |own: &str| match place {
+        Place::Header => own.eq_ignore_ascii_case(name),
+        _ => own == name,
+    };
+    filled.iter().any(|(it, own)| *it == place && is_it(own))
 }
 
 /// Returns the encoding of a parameter, if it is one of those that a request can have.
 fn encoding_of(parameter: &Map<String, Value>, place: Place) -> Option<Encoding> {
-    if parameter.contains_key("content") {
+    let content = parameter.get("content").and_then(Value::as_object);
+    let is_json = |name: &String| is_json(&essence_of(name));
+    if content.is_some_and(|it| it.keys().any(is_json)) {
         return Some(Encoding::Json);
     }
     let style = parameter.get("style").and_then(Value::as_str);
@@ -157,6 +177,9 @@ pub(crate) fn encoding_named(
         (Some("spaceDelimited"), Place::Query) => Some(Encoding::Space),
         (Some("pipeDelimited"), Place::Query) => Some(Encoding::Pipe),
         (Some("deepObject"), Place::Query) => Some(Encoding::Deep),
+        (None | Some("simple"), Place::Path | Place::Header) if explode == Some(true) => {
+            Some(Encoding::Exploded)
+        }
         (None | Some("simple"), Place::Path | Place::Header)
         | (None | Some("form"), Place::Cookie) => Some(Encoding::Usual),
         _ => None,

@@ -5,10 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
-use crate::OpenApiError;
+use crate::{
+    OpenApiError,
+    text::{LONGEST_TOOL, cut, plain},
+};
 
 /// The format of the file.
 const FORMAT: u32 = 1;
@@ -20,6 +25,11 @@ pub struct ApiTools {
     format: u32,
     /// The title of the API.
     pub(crate) title: String,
+    /// The version of the API.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) version: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) description: String,
     /// The URL that paths are appended to.
     pub(crate) base_url: String,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -33,6 +43,12 @@ pub struct ApiTools {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) credentials: BTreeMap<String, Credential>,
     pub(crate) tools: Vec<ApiTool>,
+    /// The arguments of the command that made the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    made_with: Vec<String>,
+    /// A hash of the rest, by which the command recognizes a file that was edited.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    checksum: String,
 }
 
 /// A security scheme, and where its credentials come from.
@@ -88,6 +104,9 @@ pub(crate) struct ApiTool {
     /// The names of the security schemes, with the scopes that the operation needs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) credentials: BTreeMap<String, Vec<String>>,
+    /// Sets of properties, of which one must be there: an input's schema has no alternatives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) one_of: Vec<Vec<String>>,
     pub(crate) request: RequestPlan,
     pub(crate) input: Value,
 }
@@ -123,8 +142,14 @@ pub(crate) struct ParameterPlan {
     pub(crate) place: Place,
     #[serde(default, skip_serializing_if = "Encoding::is_default")]
     pub(crate) encoding: Encoding,
+    /// True if reserved characters stay as they are: `allowReserved`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) reserved: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fixed: Option<Value>,
+    /// The schema of the property, while the tool is served.
+    #[serde(skip)]
+    pub(crate) schema: Value,
 }
 
 impl ParameterPlan {
@@ -152,6 +177,8 @@ pub(crate) enum Encoding {
     /// One parameter for each item in a query, commas elsewhere.
     #[default]
     Usual,
+    /// Properties as `name=value`, with commas between them, in a path or a header.
+    Exploded,
     Comma,
     Space,
     Pipe,
@@ -179,6 +206,9 @@ pub(crate) struct BodyPlan {
     /// The property that contains the fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) envelope: Option<String>,
+    /// True if there is no such property without fields.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) optional_envelope: bool,
     /// The names of fields whose properties in the input have other names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) names: BTreeMap<String, String>,
@@ -188,6 +218,9 @@ pub(crate) struct BodyPlan {
     /// The fields of a form whose encoding is not the usual one, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) encodings: BTreeMap<String, Encoding>,
+    /// The media types of parts that are not the usual ones, by the names of their fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) media_types: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) fixed: Map<String, Value>,
 }
@@ -236,17 +269,47 @@ pub struct UserProvider {
 }
 
 impl ApiTools {
-    pub(crate) fn new(title: &str, base_url: String) -> Self {
+    /// Makes tools of the `info` of a document.
+    pub(crate) fn new(info: &Value, base_url: String) -> Self {
+        let text = |field: &str| plain(info[field].as_str().unwrap_or_default());
         Self {
             format: FORMAT,
-            title: title.to_owned(),
+            title: text("title"),
+            version: text("version"),
+            description: cut(&text("description"), LONGEST_TOOL).to_owned(),
             base_url,
             allow_private: false,
             searchable: false,
             idempotency_header: None,
             credentials: BTreeMap::new(),
             tools: Vec::new(),
+            made_with: Vec::new(),
+            checksum: String::new(),
         }
+    }
+
+    /// Keeps the arguments of the command that makes a file of the tools.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn made_with(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
+        self.made_with = arguments.into_iter().collect();
+        self.checksum = self.hash();
+        self
+    }
+
+    /// Returns true if a file is not as the command has written it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_edited(json: &str) -> bool {
+        Self::from_json(json).map_or(true, |it| it.checksum != it.hash())
+    }
+
+    fn hash(&self) -> String {
+        let bare = Self {
+            checksum: String::new(),
+            ..self.clone()
+        };
+        STANDARD.encode(Sha256::digest(bare.to_json()))
     }
 
     /// Reads a file that [`to_json`](Self::to_json) has written, such as
@@ -289,6 +352,38 @@ impl ApiTools {
     pub fn allow_private(mut self) -> Self {
         self.allow_private = true;
         self
+    }
+
+    /// Returns the title of the API.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the version of the API as `x.y.z`, of the numbers that the document's one begins with.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let start = self.version.trim_start_matches('v');
+        let end = start.find(|it: char| !it.is_ascii_digit() && it != '.');
+        let mut numbers = start[..end.unwrap_or(start.len())].split('.');
+        let mut number = |default: u32| {
+            numbers
+                .next()
+                .and_then(|it| it.parse().ok())
+                .unwrap_or(default)
+        };
+        format!("{}.{}.{}", number(1), number(0), number(0))
+    }
+
+    /// Returns the document's description of the API, as plain text.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Returns the ids of the tools, with the methods and paths of their operations.
+    pub fn ids(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tools.iter().map(|it| (&*it.id, &*it.operation))
     }
 
     /// Returns the number of tools.
@@ -341,6 +436,16 @@ impl ApiTools {
 }
 
 impl Credential {
+    /// Returns its place in a request, unless that is the header `Authorization`.
+    pub(crate) fn place(&self) -> Option<(Place, &str)> {
+        match self {
+            Self::Header { name, .. } => Some((Place::Header, name)),
+            Self::Query { name, .. } => Some((Place::Query, name)),
+            Self::Cookie { name, .. } => Some((Place::Cookie, name)),
+            _ => None,
+        }
+    }
+
     /// Returns the ids of its secrets.
     pub(crate) fn secrets(&self) -> Vec<&str> {
         match self {

@@ -18,12 +18,13 @@ use std::{
     sync::Arc,
 };
 
-use lambda_tools_core::{Context, Failure, Tool};
+use lambda_tools_core::{Context, Failure, Tool, tool::schema::ParameterErrors};
 use serde_json::{Value, json};
 
 use crate::{
     ApiTools, OpenApiError,
     plan::{Answer, ApiTool, Credential},
+    schema::sentence_on,
 };
 use client::ApiClient;
 use request::PreparedRequest;
@@ -60,14 +61,17 @@ impl ApiTools {
 
 fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
     let (id, description) = (mem::take(&mut plan.id), mem::take(&mut plan.description));
-    let input = mem::take(&mut plan.input);
+    let input = taken_input(&mut plan);
     let plan = Arc::new(plan);
     let (shared, call) = (Arc::clone(api), Arc::clone(&plan));
     let run = move |input: Value, cx: Context| {
         let (api, plan) = (Arc::clone(&shared), Arc::clone(&call));
         async move { api.call(&plan, input, &cx).await }
     };
-    let tool = Tool::dynamic(id, description, input, json!({}), run);
+    let checked = Arc::clone(&plan);
+    let tool = Tool::dynamic(id, description, input, json!({}), run)
+        .formats_are_annotations()
+        .checked(move |input| one_of(&checked, &input).map(|()| input));
     let tool = with_requirements(tool, api, [&*plan]);
     let tool = match plan.request.answer {
         Answer::Content(_) => tool.returning_content(),
@@ -78,6 +82,29 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
     }
     let tool = tool.read_only(false);
     plan.destructive.into_iter().fold(tool, Tool::destructive)
+}
+
+/// Takes the schema of the input out of a plan, whose parameters keep theirs.
+fn taken_input(plan: &mut ApiTool) -> Value {
+    let input = mem::take(&mut plan.input);
+    for it in &mut plan.request.parameters {
+        let schema = it.key.as_ref().and_then(|key| input["properties"].get(key));
+        it.schema = schema.cloned().unwrap_or_default();
+    }
+    input
+}
+
+/// Checks that an input has one of the sets of properties that its body needs.
+fn one_of(plan: &ApiTool, input: &Value) -> Result<(), ParameterErrors> {
+    let is_there = |set: &Vec<String>| set.iter().all(|name| input.get(name).is_some());
+    let is_needed = plan.request.body.as_ref().is_some_and(|it| it.required);
+    if !is_needed || plan.one_of.is_empty() || plan.one_of.iter().any(is_there) {
+        return Ok(());
+    }
+    Err(ParameterErrors::from([(
+        "input".to_owned(),
+        sentence_on(&plan.one_of),
+    )]))
 }
 
 /// Declares the secrets and the authorizations of tools.

@@ -8,9 +8,12 @@
 mod merge;
 mod rules;
 
-use std::collections::HashSet;
+use std::{
+    collections::{BTreeSet, HashSet},
+    ptr,
+};
 
-use lambda_tools_core::tool::schema::is_type;
+use lambda_tools_core::tool::schema::{each_inner, is_type};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -18,7 +21,13 @@ use crate::{
     names::in_words,
     text::{cut, plain, sentence},
 };
-use merge::{add_missing, make_nullable, single_branch};
+use merge::{make_nullable, single_branch};
+
+pub(crate) use merge::add_missing;
+pub(crate) use rules::such_as;
+
+/// The keyword with sentences for the description, until parts of a schema are merged.
+pub(crate) const NOTE: &str = "x-note";
 
 pub(crate) type Object = Map<String, Value>;
 
@@ -59,10 +68,16 @@ pub(crate) struct Converter<'a> {
     document: &'a Document,
     limits: Limits,
     schemas_left: usize,
-    /// The references that are being followed.
-    open: Vec<&'a str>,
+    /// The targets of the references that are being followed.
+    open: Vec<&'a Value>,
+    /// Schemas with definitions of their own, in which the schema is.
+    outer: Vec<&'a Object>,
+    /// The base types whose subtypes are being added to them.
+    bases: Vec<&'a Value>,
     /// True if something was left out to keep the limits, or because it contains itself.
     pub(crate) is_cut: bool,
+    /// What the owner should know about the document's schemas.
+    pub(crate) doubts: BTreeSet<String>,
     /// True if files are properties with a name and a media type: in multipart bodies.
     pub(crate) has_file_parts: bool,
 }
@@ -74,43 +89,80 @@ impl<'a> Converter<'a> {
             limits,
             schemas_left: limits.schemas,
             open: Vec::new(),
+            outer: Vec::new(),
+            bases: Vec::new(),
             is_cut: false,
+            doubts: BTreeSet::new(),
             has_file_parts: false,
         }
     }
 
     /// Returns the schema of a property at a depth of at least 1.
     pub(crate) fn convert(&mut self, schema: &'a Value, depth: usize) -> Object {
+        let mut converted = self.merged(schema, depth, false);
+        retain_required(&mut converted, &Object::new());
+        converted
+    }
+
+    /// Returns a schema whose required properties may be those of another one: `is_part` says that it
+    /// is a part of `allOf`.
+    fn merged(&mut self, schema: &'a Value, depth: usize, is_part: bool) -> Object {
         let Some(object) = schema.as_object() else {
             return Object::new();
         };
         let Some(reference) = reference_of(schema) else {
-            return self.convert_object(object, depth);
+            return self.convert_object(object, depth, is_part);
         };
-        let target = self.document.at(reference);
-        let (Some(target), false) = (target, self.open.contains(&reference)) else {
-            self.is_cut |= target.is_some();
+        let Some(target) = self.target(reference) else {
+            self.doubts
+                .insert(format!("the reference {reference} leads nowhere"));
+            let mut unknown = Object::new();
+            self.describe_as(&text_in(object), &mut unknown);
+            return unknown;
+        };
+        if self.open.iter().any(|it| ptr::eq(*it, target)) {
+            self.is_cut = true;
             return nested_again(object);
-        };
-        self.open.push(reference);
-        let mut converted = self.convert(target, depth);
+        }
+        self.open.push(target);
+        let mut converted = self.merged(target, depth, is_part);
         self.open.pop();
-        if let Some(text) = self.description(object) {
-            converted.insert("description".into(), text);
+        self.describe_as(&text_in(object), &mut converted);
+        if let Some(default) = object.get("default") {
+            converted.insert("default".into(), default.clone());
         }
         converted
     }
 
-    /// Cuts a description to its limit.
-    pub(crate) fn cut<'t>(&self, text: &'t str) -> &'t str {
-        cut(text, self.limits.description)
+    /// Returns what a reference names: in the document or, as of a schema on its own, in the nearest
+    /// schema with definitions.
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        let near = || {
+            let (keyword, name) = reference.strip_prefix("#/")?.split_once('/')?;
+            let mut outer = self.outer.iter().rev();
+            outer.find_map(|it| it.get(keyword)?.pointer(&format!("/{name}")))
+        };
+        self.document.at(reference).or_else(near)
     }
 
-    fn convert_object(&mut self, schema: &'a Object, depth: usize) -> Object {
-        let mut converted = rules::of(schema);
-        if let Some(text) = self.description(schema) {
-            converted.insert("description".into(), text);
+    /// Sets the description of a schema, within its limit.
+    pub(crate) fn describe_as(&self, text: &str, schema: &mut Object) {
+        let text = cut(text, self.limits.description);
+        if !text.is_empty() {
+            schema.insert("description".into(), text.into());
         }
+    }
+
+    fn convert_object(&mut self, schema: &'a Object, depth: usize, is_part: bool) -> Object {
+        let (mut converted, is_doubtful) = rules::of(schema);
+        if is_doubtful {
+            let text =
+                "the document contradicts itself about a part of its input, which is not checked";
+            self.doubts.insert(text.to_owned());
+        }
+        self.describe_as(&text_in(schema), &mut converted);
+        let note = rules::note_of(schema).map(Value::from);
+        converted.extend(note.map(|it| (NOTE.to_owned(), it)));
         if self.schemas_left == 0 || depth > self.limits.depth {
             self.cut_off(schema);
             return with_items(converted);
@@ -119,13 +171,26 @@ impl<'a> Converter<'a> {
         if self.has_file_parts && rules::is_binary(schema) {
             return file_part(converted);
         }
+        let has_definitions = schema.contains_key("$defs") || schema.contains_key("definitions");
+        self.outer.extend(has_definitions.then_some(schema));
+        let is_alone = list(schema, "allOf").count() == 1 && !schema.contains_key("properties");
         for part in list(schema, "allOf") {
-            let part = self.convert(part, depth);
+            let target = reference_of(part).and_then(|it| self.target(it));
+            if target.is_some_and(|it| self.bases.iter().any(|base| ptr::eq(*base, it))) {
+                continue;
+            }
+            let part = self.merged(part, depth, !is_alone);
             add_missing(&mut converted, part);
         }
         self.add_properties(schema, &mut converted, depth);
+        if !is_part {
+            self.add_subtypes(schema, &mut converted, depth);
+        }
         self.add_items(schema, &mut converted, depth);
         self.add_branches(schema, &mut converted, depth);
+        if has_definitions {
+            self.outer.pop();
+        }
         if schema.get("nullable") == Some(&Value::Bool(true)) {
             make_nullable(&mut converted);
         }
@@ -154,8 +219,7 @@ impl<'a> Converter<'a> {
         let declared = schema.get("properties").and_then(Value::as_object);
         let mut properties = take_object(converted, "properties");
         for (name, property) in declared.into_iter().flatten() {
-            let target = self.document.resolve(property);
-            if target.is_some_and(|it| it.get("readOnly") == Some(&Value::Bool(true))) {
+            if self.is_read_only(property) {
                 continue;
             }
             let mut property = self.convert(property, depth + 1);
@@ -164,8 +228,7 @@ impl<'a> Converter<'a> {
         }
         let mut required = take_list(converted, "required");
         let mut seen: HashSet<_> = required.iter().cloned().collect();
-        let is_known = |it: &&Value| it.as_str().is_some_and(|it| properties.contains_key(it));
-        let names = list(schema, "required").filter(is_known).cloned();
+        let names = list(schema, "required").cloned();
         required.extend(names.filter(|it| seen.insert(it.clone())));
         if !properties.is_empty() {
             converted.insert("properties".into(), properties.into());
@@ -182,7 +245,84 @@ impl<'a> Converter<'a> {
                 let values = self.convert(values, depth + 1);
                 converted.insert("additionalProperties".into(), values.into());
             }
+            // Of a body, which is closed otherwise.
+            Some(_) if depth < 2 => {
+                drop(converted.insert("additionalProperties".into(), true.into()))
+            }
             _ => {}
+        }
+    }
+
+    /// Returns true if a property, or what it refers to, is only in responses.
+    fn is_read_only(&self, property: &'a Value) -> bool {
+        let says = |it: &Value| it.get("readOnly") == Some(&Value::Bool(true));
+        let target = self.document.resolve(property).unwrap_or(property);
+        let parts = target
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let parts = parts.flat_map(|it| [Some(it), self.document.resolve(it)]);
+        [property, target]
+            .into_iter()
+            .chain(parts.flatten())
+            .any(says)
+    }
+
+    /// Adds the properties of subtypes, all optional, to the base type that a discriminator makes of
+    /// a schema: OpenAPI 3.1, Discriminator Object.
+    fn add_subtypes(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
+        let has_branches = schema.contains_key("oneOf") || schema.contains_key("anyOf");
+        let discriminator = schema.get("discriminator").filter(|_| !has_branches);
+        let base = self
+            .open
+            .last()
+            .copied()
+            .filter(|it| it.as_object().is_some_and(|it| ptr::eq(it, schema)));
+        let Some((discriminator, base)) = discriminator.zip(base) else {
+            return;
+        };
+        let schemas = self.document.root()["components"]["schemas"].as_object();
+        let by_name = |it: &str| schemas.and_then(|all| all.get(it));
+        let target = |it: &Value| self.target(it.as_str()?).or_else(|| by_name(it.as_str()?));
+        let mapping = discriminator["mapping"].as_object().into_iter().flatten();
+        let mut subtypes: Vec<_> = mapping
+            .filter_map(|(name, it)| Some((name, target(it)?)))
+            .collect();
+        if subtypes.is_empty() {
+            let is_base = |it: &Value| {
+                reference_of(it)
+                    .and_then(|it| self.target(it))
+                    .is_some_and(|it| ptr::eq(it, base))
+            };
+            let extends = |it: &Value| {
+                it["allOf"]
+                    .as_array()
+                    .is_some_and(|it| it.iter().any(is_base))
+            };
+            subtypes.extend(schemas.into_iter().flatten().filter(|(_, it)| extends(it)));
+        }
+        let mut properties = take_object(converted, "properties");
+        self.bases.push(base);
+        for (_, subtype) in subtypes.iter().filter(|(_, it)| !ptr::eq(*it, base)) {
+            let mut subtype = self.merged(subtype, depth, true);
+            for (name, property) in take_object(&mut subtype, "properties") {
+                properties.entry(name).or_insert(property);
+            }
+        }
+        self.bases.pop();
+        let name = discriminator["propertyName"].as_str().unwrap_or_default();
+        if let Some(Value::Object(property)) = properties.get_mut(name)
+            && !subtypes.is_empty()
+        {
+            let names: Vec<_> = subtypes
+                .iter()
+                .map(|(name, _)| Value::from(name.as_str()))
+                .collect();
+            property.entry("enum").or_insert(names.into());
+        }
+        if !properties.is_empty() {
+            converted.insert("properties".into(), properties.into());
         }
     }
 
@@ -200,12 +340,17 @@ impl<'a> Converter<'a> {
             let mut seen = HashSet::new();
             let mut is_nullable = false;
             for branch in list(schema, keyword) {
-                let branch = Value::Object(self.convert(branch, depth + 1));
+                let mut branch = self.merged(branch, depth + 1, false);
+                open_beside(&mut branch, converted);
+                let branch = Value::Object(branch);
                 if branch == json!({"type": "null"}) {
                     is_nullable = true;
                 } else if seen.insert(branch.clone()) {
                     branches.push(branch);
                 }
+            }
+            if branches.iter().any(|it| it.get("properties").is_some()) {
+                converted.retain(|keyword, it| keyword != "additionalProperties" || *it != false);
             }
             match single_branch(&mut branches) {
                 Some(only) => add_missing(converted, only),
@@ -217,17 +362,6 @@ impl<'a> Converter<'a> {
             }
         }
     }
-
-    fn description(&self, schema: &Object) -> Option<Value> {
-        let text = schema.get("description").or_else(|| schema.get("title"));
-        let text = plain(text.and_then(Value::as_str).unwrap_or_default());
-        let text = cut(&text, self.limits.description);
-        match rules::note_of(schema) {
-            Some(note) if text.is_empty() => Some(note.into()),
-            Some(note) => Some(format!("{} {note}", sentence(text)).into()),
-            None => (!text.is_empty()).then(|| text.into()),
-        }
-    }
 }
 
 /// Adds a schema of all items to a list that has none: some APIs of models demand one.
@@ -236,6 +370,87 @@ fn with_items(mut schema: Object) -> Object {
         schema.entry("items").or_insert_with(|| json!({}));
     }
     schema
+}
+
+/// Removes the names of required properties that neither the schema nor one around it has.
+fn retain_required(schema: &mut Object, around: &Object) {
+    let mut required = take_list(schema, "required");
+    let has = |schema: &Object, name: &Value| {
+        let name = name.as_str().unwrap_or_default();
+        schema
+            .get("properties")
+            .is_some_and(|it| it.get(name).is_some())
+    };
+    required.retain(|it| has(schema, it) || has(around, it));
+    if !required.is_empty() {
+        schema.insert("required".into(), required.into());
+    }
+}
+
+/// Makes a branch of a schema with properties of its own accept these, too. Only a branch without
+/// properties may require others: Gemini's API refuses a schema that requires what it does not have.
+fn open_beside(branch: &mut Object, schema: &Object) {
+    let none = Object::new();
+    let has_own = branch.contains_key("properties");
+    retain_required(branch, if has_own { &none } else { schema });
+    if schema.contains_key("properties") {
+        branch.retain(|keyword, it| keyword != "additionalProperties" || *it != false);
+    }
+}
+
+/// Says in words, at every depth, what the rules cannot say, and which sets of properties are required.
+pub(crate) fn say_in_words(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    each_inner(object, &mut |_, inner| say_in_words(inner));
+    if let Some(note) = object.remove(NOTE) {
+        let text = text_in(object);
+        let note = note.as_str().unwrap_or_default();
+        let text = if text.is_empty() {
+            note.to_owned()
+        } else {
+            format!("{} {note}", sentence(&text))
+        };
+        object.insert("description".into(), text.into());
+    }
+    let sets: Option<Vec<_>> = list(object, "anyOf").map(required_set).collect();
+    if let Some(sets) = sets.filter(|it| !it.is_empty()) {
+        object.remove("anyOf");
+        let text = format!("{} {}", sentence(&text_in(object)), sentence_on(&sets));
+        object.insert("description".into(), text.into());
+    }
+    let branches = object.get_mut("anyOf").and_then(Value::as_array_mut);
+    for branch in branches
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        retain_required(branch, &Object::new());
+    }
+}
+
+/// Returns the names that a branch requires, if it says nothing else.
+pub(crate) fn required_set(branch: &Value) -> Option<Vec<String>> {
+    let branch = branch.as_object()?;
+    let names = list(branch, "required").filter_map(Value::as_str);
+    let names: Vec<_> = names.map(str::to_owned).collect();
+    let is_alone = branch
+        .keys()
+        .all(|it| matches!(&**it, "required" | "type" | "description"));
+    (is_alone && !names.is_empty()).then_some(names)
+}
+
+/// Returns the sentence that one of some sets of properties is required.
+pub(crate) fn sentence_on(sets: &[Vec<String>]) -> String {
+    let sets: Vec<_> = sets.iter().map(|it| it.join(" and ")).collect();
+    format!("At least one is required: {}.", sets.join(", or "))
+}
+
+/// Returns the text that describes a schema.
+fn text_in(schema: &Object) -> String {
+    let text = schema.get("description").or_else(|| schema.get("title"));
+    plain(text.and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Adds the name in words as the description of a property that has none.

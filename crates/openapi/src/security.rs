@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    choice::matches, document::Document, operation::Operation, parameters::is_of_connection,
-    plan::Credential, servers,
+    Note, OpenApiError, choice::matches, document::Document, error::all_known,
+    operation::Operation, parameters::is_of_connection, plan::Credential, servers,
 };
 
 /// The owner's options for credentials.
@@ -18,30 +18,73 @@ pub(crate) struct CredentialOptions {
     pub(crate) secrets: BTreeMap<String, String>,
     /// The id of the secret of an API whose document has no schemes.
     pub(crate) bearer: Option<String>,
-    /// The names of the schemes to use where there are alternatives.
+    /// The names of the schemes to use where there are alternatives, or where the document names
+    /// none; with a colon and a flow, if that is to be used.
     pub(crate) preferred: Vec<String>,
+}
+
+impl CredentialOptions {
+    /// Checks that the document has the schemes that options name.
+    pub(crate) fn check(&self, document: &Document) -> Result<(), OpenApiError> {
+        let known = || schemes_in(document).map(|(name, _)| name.as_str());
+        let noun = "security scheme";
+        all_known(noun, "--secret", self.secrets.keys(), known())?;
+        let preferred = self.preferred.iter().map(|it| divided(it).0.to_owned());
+        all_known(noun, "--security", &preferred.collect::<Vec<_>>(), known())
+    }
+
+    fn prefers(&self, scheme: &str) -> bool {
+        self.preferred.iter().any(|it| divided(it).0 == scheme)
+    }
+
+    fn flow_of(&self, scheme: &str) -> Option<&str> {
+        let mut preferred = self.preferred.iter().map(|it| divided(it));
+        preferred.find(|(name, _)| *name == scheme)?.1
+    }
+}
+
+/// Returns the scheme and the flow that an option names.
+fn divided(preferred: &str) -> (&str, Option<&str>) {
+    match preferred.split_once(':') {
+        Some((scheme, flow)) => (scheme, Some(flow)),
+        None => (preferred, None),
+    }
+}
+
+fn schemes_in(document: &Document) -> impl Iterator<Item = (&String, &Value)> {
+    let schemes = document.root()["components"]["securitySchemes"].as_object();
+    schemes.into_iter().flatten()
 }
 
 /// The scopes that an operation needs of each scheme.
 pub(crate) type Needs = BTreeMap<String, Vec<String>>;
 
 /// Chooses the schemes of an operation among the alternatives of the document: OpenAPI 3.1, Security
-/// Requirement Object.
+/// Requirement Object. Also returns what the owner should know about it.
 pub(crate) fn needs_of(
     operation: &Operation,
     document: &Document,
     credentials: &BTreeMap<String, Result<Credential, String>>,
     options: &CredentialOptions,
-) -> Result<Needs, String> {
+) -> Result<(Needs, Option<String>), String> {
+    let only = |scheme: &str| Needs::from([(scheme.to_owned(), Vec::new())]);
     if options.bearer.is_some() {
-        return Ok(Needs::from([(BEARER.to_owned(), Vec::new())]));
+        return Ok((only(BEARER), None));
     }
     let listed = operation
         .object
         .get("security")
         .or_else(|| document.root().get("security"));
+    let Some(listed) = listed else {
+        let mut possible = credentials.iter().filter(|(_, it)| it.is_ok());
+        let chosen = possible.find(|(scheme, _)| options.prefers(scheme));
+        return Ok((
+            chosen.map(|(scheme, _)| only(scheme)).unwrap_or_default(),
+            None,
+        ));
+    };
     let alternatives: Vec<Needs> = listed
-        .and_then(Value::as_array)
+        .as_array()
         .into_iter()
         .flatten()
         .filter_map(|it| it.as_object().map(needs_in))
@@ -52,14 +95,19 @@ pub(crate) fn needs_of(
     };
     let is_preferred = |needs: &&Needs| {
         let mut schemes = needs.keys();
-        !needs.is_empty() && schemes.all(|scheme| options.preferred.contains(scheme))
+        !needs.is_empty() && schemes.all(|scheme| options.prefers(scheme))
     };
     let possible: Vec<&Needs> = alternatives.iter().filter(is_possible).collect();
     let chosen = possible.iter().find(|it| is_preferred(it));
     let chosen = chosen.or_else(|| possible.iter().find(|it| !it.is_empty()));
     match chosen.or_else(|| possible.first()) {
-        Some(needs) => Ok((*needs).clone()),
-        None if alternatives.is_empty() => Ok(Needs::new()),
+        Some(needs) => {
+            let is_without = needs.is_empty() && alternatives.len() > 1;
+            let note = is_without.then(|| impossible(&alternatives, credentials));
+            let note = note.map(|it| format!("it is called without credentials; with them, {it}"));
+            Ok(((*needs).clone(), note))
+        }
+        None if alternatives.is_empty() => Ok((Needs::new(), None)),
         None => Err(impossible(&alternatives, credentials)),
     }
 }
@@ -102,34 +150,71 @@ fn impossible(
     });
     let mut reasons: Vec<_> = reasons.collect();
     reasons.dedup();
-    format!("it needs code for its credentials: {}", reasons.join("; "))
+    format!(
+        "it needs code for its credentials: {}; --bearer SECRET_ID sends a token that you have",
+        reasons.join("; ")
+    )
 }
 
 /// Returns the credentials of all schemes of a document, or why a scheme has none.
 pub(crate) fn credentials_in(
     document: &Document,
     toolkit: &str,
+    base: &str,
     options: &CredentialOptions,
 ) -> BTreeMap<String, Result<Credential, String>> {
     if let Some(secret) = &options.bearer {
         let credential = bearer(secret.clone());
         return BTreeMap::from([(BEARER.to_owned(), Ok(credential))]);
     }
-    let schemes = document.root()["components"]["securitySchemes"].as_object();
     let of = |(name, scheme): (&String, &Value)| {
         let scheme = document.resolve(scheme).unwrap_or(&Value::Null);
         let (named, made) = (options.secrets.get(name), secret_id(toolkit, name));
         let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
-        let credential = credential_of(scheme, toolkit, named.unwrap_or(&made).clone());
+        let secret = named.unwrap_or(&made).clone();
+        let credential = match scheme["type"].as_str() {
+            Some("oauth2") => of_flows(scheme, toolkit, &secret, base, options.flow_of(name)),
+            _ => credential_of(scheme, secret),
+        };
         let is_free = |it: &Credential| !is_reserved || it.secrets().is_empty();
         let credential = credential.and_then(|it| {
-            let error =
-                format!("would have the secret {made}, which is reserved: name another one");
+            let error = format!(
+                "would have the secret {made}, which is reserved: name another one with --secret"
+            );
             Some(it).filter(is_free).ok_or(error)
         });
         (name.clone(), credential)
     };
-    schemes.into_iter().flatten().map(of).collect()
+    schemes_in(document).map(of).collect()
+}
+
+/// Returns what the owner should know about the document's schemes.
+pub(crate) fn notes_on(document: &Document, used: &BTreeMap<String, Credential>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut note = |text: String| notes.push(Note::new("the document".to_owned(), text));
+    let is_user = |name: &String| matches!(used.get(name), Some(Credential::User { .. }));
+    for (name, scheme) in schemes_in(document).filter(|(name, _)| is_user(name)) {
+        if scheme["flows"]["clientCredentials"].is_object() {
+            note(format!(
+                "the security scheme {name} also has the flow clientCredentials, which needs no user; \
+                 --security {name}:clientCredentials chooses it"
+            ));
+        }
+    }
+    let operations = Operation::all(document);
+    let own = operations.iter().filter_map(|it| it.object.get("security"));
+    let mut all = own.chain(document.root().get("security"));
+    let uses_any = all.any(|it| it.as_array().is_some_and(|it| !it.is_empty()));
+    let names: Vec<_> = schemes_in(document)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if used.is_empty() && !uses_any && !names.is_empty() {
+        note(format!(
+            "no operation uses its security schemes ({}); --security SCHEME or --bearer SECRET_ID sends credentials",
+            names.join(", ")
+        ));
+    }
+    notes
 }
 
 fn bearer(secret: String) -> Credential {
@@ -140,7 +225,7 @@ fn bearer(secret: String) -> Credential {
     }
 }
 
-fn credential_of(scheme: &Value, toolkit: &str, secret: String) -> Result<Credential, String> {
+fn credential_of(scheme: &Value, secret: String) -> Result<Credential, String> {
     let text = |field: &str| scheme[field].as_str().unwrap_or_default();
     let is_http = |name: &str| text("scheme").eq_ignore_ascii_case(name);
     let name = || text("name").to_owned();
@@ -163,7 +248,7 @@ fn credential_of(scheme: &Value, toolkit: &str, secret: String) -> Result<Creden
             name: name(),
             secret,
         }),
-        ("oauth2", _) => of_flows(&scheme["flows"], toolkit, &secret),
+        ("http", _) => Err(format!("has the HTTP scheme {:?}", text("scheme"))),
         ("openIdConnect", _) => Err(
             "names its provider by OpenID discovery; add the URLs of the \
              flow `authorizationCode` with an overlay"
@@ -176,10 +261,23 @@ fn credential_of(scheme: &Value, toolkit: &str, secret: String) -> Result<Creden
     }
 }
 
-fn of_flows(flows: &Value, toolkit: &str, secret: &str) -> Result<Credential, String> {
-    let url = |flow: &str, field: &str| match flows[flow][field].as_str() {
-        Some(url) if !servers::is_endpoint(url) => Err(format!("has no https URL in `{field}`")),
-        url => Ok(url.map(str::to_owned)),
+fn of_flows(
+    scheme: &Value,
+    toolkit: &str,
+    secret: &str,
+    base: &str,
+    chosen: Option<&str>,
+) -> Result<Credential, String> {
+    let flows = &scheme["flows"];
+    let url = |flow: &str, field: &str| {
+        let url = flows[flow][field].as_str();
+        let Some(url) = url.filter(|_| chosen.is_none_or(|it| it == flow)) else {
+            return Ok(None);
+        };
+        let resolved = servers::resolved(Some(base), url).filter(|it| servers::is_endpoint(it));
+        resolved
+            .map(Some)
+            .ok_or_else(|| format!("has no https URL in `{field}`"))
     };
     let authorize_url = url("authorizationCode", "authorizationUrl")?;
     let user = authorize_url.zip(url("authorizationCode", "tokenUrl")?);
@@ -191,14 +289,19 @@ fn of_flows(flows: &Value, toolkit: &str, secret: &str) -> Result<Credential, St
             token_url,
         });
     }
-    match url("clientCredentials", "tokenUrl")? {
-        Some(token_url) => Ok(Credential::Client {
+    if let Some(token_url) = url("clientCredentials", "tokenUrl")? {
+        return Ok(Credential::Client {
             token_url,
             client_id: format!("{secret}_CLIENT_ID"),
             client_secret: format!("{secret}_CLIENT_SECRET"),
-        }),
-        None => Err("has neither the flow authorizationCode nor clientCredentials".to_owned()),
+        });
     }
+    let names = flows.as_object().into_iter().flat_map(Map::keys);
+    let names = names.map(String::as_str).collect::<Vec<_>>().join(" and ");
+    Err(match chosen {
+        Some(flow) => format!("has no usable flow {flow}, but {names}"),
+        None => format!("has only the flow {names}"),
+    })
 }
 
 /// Returns the id of a scheme's secret: `FIGMA_PERSONAL_ACCESS_TOKEN`.

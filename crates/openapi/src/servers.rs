@@ -3,17 +3,45 @@
 use std::collections::BTreeMap;
 
 use reqwest::Url;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{OpenApiError, document::Document, operation::Operation};
+use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
 
 /// The owner's options for servers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerOptions {
+    /// Where the document comes from, which relative URLs of servers are relative to.
+    pub(crate) document_url: Option<String>,
     pub(crate) base_url: Option<String>,
     /// Other hosts to which requests may go.
     pub(crate) hosts: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
+}
+
+impl ServerOptions {
+    /// Checks that the document has the hosts and variables that options name.
+    pub(crate) fn check(&self, document: &Document) -> Result<(), OpenApiError> {
+        let operations = Operation::all(document);
+        let own = operations.iter().flat_map(|it| [it.object, it.item]);
+        let own = own.filter_map(|it| it.get("servers"));
+        let all = own.chain([&document.root()["servers"]]);
+        let all: Vec<_> = all.filter_map(Value::as_array).flatten().collect();
+        let variables = all.iter().filter_map(|it| it["variables"].as_object());
+        let variables = variables.flat_map(Map::keys).map(String::as_str);
+        all_known(
+            "server variable",
+            "--server-variable",
+            self.variables.keys(),
+            variables,
+        )?;
+        let hosts = all.iter().filter_map(|it| {
+            let url = filled(it["url"].as_str()?, &it["variables"], self).ok()?;
+            host_of(&resolved(None, &url)?)
+        });
+        let hosts: Vec<_> = hosts.collect();
+        let hosts = hosts.iter().map(String::as_str);
+        all_known("host", "--host", &self.hosts, hosts)
+    }
 }
 
 /// Returns the URL that paths are appended to.
@@ -24,15 +52,24 @@ pub(crate) fn base_url(
     if let Some(url) = &options.base_url {
         return checked(url).map_err(OpenApiError::new);
     }
-    let mut urls = urls_in(&document.root()["servers"], options).map_err(OpenApiError::new)?;
+    let servers = &document.root()["servers"];
+    // Without servers, there is one with this URL: OpenAPI 3.1, OpenAPI Object.
+    let usual = serde_json::json!([{"url": "/"}]);
+    let is_listed = servers.as_array().is_some_and(|it| !it.is_empty());
+    let servers = if is_listed { servers } else { &usual };
+    let source = options.document_url.as_deref();
+    let mut urls = urls_in(servers, source, options).map_err(OpenApiError::new)?;
     urls.dedup();
     match &*urls {
         [url] => Ok(url.clone()),
-        [] => Err(OpenApiError::new(
-            "the document names no server with an https URL; set the base URL",
-        )),
+        [] => Err(OpenApiError::new(match servers[0]["url"].as_str() {
+            Some(url) if is_listed => format!(
+                "the document's server is not an absolute http URL, but {url:?}: set the URL with --base-url"
+            ),
+            _ => "the document names no server: set its URL with --base-url".to_owned(),
+        })),
         several => Err(OpenApiError::new(format!(
-            "the document names several servers; set one as the base URL: {}",
+            "the document names several servers; set one with --base-url: {}",
             several.join(", ")
         ))),
     }
@@ -44,11 +81,12 @@ pub(crate) fn own_url(
     base: &str,
     options: &ServerOptions,
 ) -> Result<Option<String>, String> {
-    let of = |object: &serde_json::Map<String, Value>| object.get("servers").cloned();
+    let of = |object: &Map<String, Value>| object.get("servers").cloned();
     let Some(servers) = of(operation.object).or_else(|| of(operation.item)) else {
         return Ok(None);
     };
-    let urls = urls_in(&servers, options)?;
+    let source = options.document_url.as_deref().unwrap_or(base);
+    let urls = urls_in(&servers, Some(source), options)?;
     let Some(url) = urls.into_iter().next().filter(|it| it != base) else {
         return Ok(None);
     };
@@ -58,7 +96,7 @@ pub(crate) fn own_url(
     if !is_allowed {
         let host = host.unwrap_or_default();
         return Err(format!(
-            "it is on another host, {host}, which is not allowed"
+            "it is on another host, {host}; --host {host} allows it"
         ));
     }
     Ok(Some(url))
@@ -68,13 +106,29 @@ fn host_of(url: &str) -> Option<String> {
     Some(Url::parse(url).ok()?.host_str()?.to_owned())
 }
 
-/// Returns the absolute URLs of servers, with the variables' values.
-fn urls_in(servers: &Value, options: &ServerOptions) -> Result<Vec<String>, String> {
+/// Returns a URL of the document as an absolute one: RFC 3986, 5.2.
+pub(crate) fn resolved(base: Option<&str>, url: &str) -> Option<String> {
+    if url.contains("://") {
+        return Some(url.to_owned());
+    }
+    if url.trim().is_empty() {
+        return None;
+    }
+    let base = Url::parse(base?).ok()?;
+    Some(base.join(url).ok()?.into())
+}
+
+/// Returns the http URLs of servers, with the variables' values.
+fn urls_in(
+    servers: &Value,
+    base: Option<&str>,
+    options: &ServerOptions,
+) -> Result<Vec<String>, String> {
     let servers = servers.as_array().into_iter().flatten();
     let urls = servers.filter_map(|server| {
-        let url = server["url"].as_str()?;
-        let is_absolute = url.starts_with("https://") || url.starts_with("http://");
-        is_absolute.then(|| filled(url, &server["variables"], options))
+        let url = filled(server["url"].as_str()?, &server["variables"], options);
+        url.map(|it| resolved(base, &it).filter(|it| it.starts_with("http")))
+            .transpose()
     });
     urls.map(|url| checked(&url?)).collect()
 }

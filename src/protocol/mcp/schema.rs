@@ -35,7 +35,10 @@ pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) 
     let note = fold_unions(&mut schema);
     schema.insert("type".into(), "object".into());
     schema.entry("properties").or_insert_with(|| json!({}));
-    each_inner(&mut schema, &mut |_, inner| divide_types(inner));
+    each_inner(&mut schema, &mut |_, inner| {
+        divide_types(inner);
+        say_in_words(inner);
+    });
     (with_draft(schema, is_draft_7), note)
 }
 
@@ -70,6 +73,131 @@ fn divide_types(schema: &mut Value) {
         let all = all.as_array_mut().into_iter();
         all.for_each(|it| it.push(json!({"anyOf": other})));
     }
+}
+
+/// The formats that clients accept which turn schemas into types of Python.
+const FORMATS: &str = "date date-time time hostname ipv4 ipv6 int32 int64 float double";
+
+/// Says in words, at every depth, what would end a client that turns schemas into types of Python. The
+/// server's own check keeps the rules.
+fn say_in_words(schema: &mut Value) {
+    if *schema == Value::Bool(true) {
+        *schema = json!({});
+    }
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    each_inner(object, &mut |_, inner| say_in_words(inner));
+    object.shift_remove("discriminator");
+    let mut said = Vec::new();
+    let text = |object: &JsonObject, name: &str| object.get(name)?.as_str().map(str::to_owned);
+    if let Some(format) =
+        text(object, "format").filter(|it| FORMATS.split(' ').all(|known| known != it))
+    {
+        object.shift_remove("format");
+        said.push(format!("Format: {format}."));
+    }
+    if let Some(pattern) = text(object, "pattern").filter(|it| !is_plain(it)) {
+        object.shift_remove("pattern");
+        said.push(format!("Pattern: {pattern}"));
+    }
+    if let Some(value) = object.shift_remove("const") {
+        object
+            .entry("type")
+            .or_insert_with(|| type_of(&value).into());
+        if value.is_object() || value.is_array() {
+            said.push(format!("Value: {value}"));
+        } else if !value.is_null() {
+            object.insert("enum".into(), json!([value]));
+        }
+    }
+    if !object.keys().any(|it| TYPED.contains(&&**it)) {
+        let kinds = ["string", "integer", "number", "boolean", "object", "null"]
+            .map(|it| json!({"type": it}));
+        let list = json!({"type": "array", "items": {}});
+        object.insert("anyOf".into(), kinds.into_iter().chain([list]).collect());
+    }
+    let said = said.into_iter().filter(|it| {
+        !text(object, "description")
+            .unwrap_or_default()
+            .contains(it.as_str())
+    });
+    let said = said.collect::<Vec<_>>().join(" ");
+    if !said.is_empty() {
+        let own = text(object, "description").map_or_else(String::new, |it| it + " ");
+        object.insert("description".into(), (own + &said).into());
+    }
+}
+
+/// The keywords by which a schema has a type.
+const TYPED: [&str; 8] = [
+    "type",
+    "enum",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "$ref",
+    "properties",
+    "not",
+];
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(it) if it.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Returns true for a pattern that every library for regular expressions reads: without look-around,
+/// references, properties of Unicode, flags, nested sets and large counts.
+fn is_plain(pattern: &str) -> bool {
+    const LARGEST_COUNT: u32 = 255;
+    let mut rest = pattern;
+    let mut in_set = false;
+    while let Some(first) = rest.chars().next() {
+        rest = &rest[first.len_utf8()..];
+        match first {
+            '\\' => {
+                let Some(escaped) = rest.chars().next() else {
+                    return false;
+                };
+                rest = &rest[escaped.len_utf8()..];
+                let is_class = "dDwWsS".contains(escaped);
+                let is_known =
+                    is_class || "bBnrtfv".contains(escaped) || escaped.is_ascii_punctuation();
+                let begins_range =
+                    in_set && is_class && rest.starts_with('-') && !rest.starts_with("-]");
+                if !is_known || begins_range {
+                    return false;
+                }
+            }
+            '[' if in_set => return false,
+            '[' => {
+                in_set = true;
+                rest = rest.strip_prefix('^').unwrap_or(rest);
+                if rest.starts_with(']') {
+                    return false;
+                }
+            }
+            ']' => in_set = false,
+            '(' if !in_set && rest.starts_with('?') && !rest.starts_with("?:") => return false,
+            '{' if !in_set => {
+                let (counts, _) = rest.split_once('}').unwrap_or_default();
+                let is_count = |it: &str| it.parse().is_ok_and(|it: u32| it <= LARGEST_COUNT);
+                let (least, most) = counts.split_once(',').unwrap_or((counts, ""));
+                if !is_count(least) || !(most.is_empty() || is_count(most)) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    true
 }
 
 /// Returns the output schema to publish, which always describes an object.
@@ -149,9 +277,9 @@ mod tests {
                                   "required": ["type"]}, none]}),
             ),
             (
-                json!({"type": ["string", "null"], "anyOf": [{"minLength": 3}, {"const": null}]}),
+                json!({"type": ["string", "null"], "anyOf": [{"enum": ["a", "b"]}, {"const": null}]}),
                 json!({"anyOf": [{"type": "string"}, {"type": "null"}],
-                       "allOf": [{"anyOf": [{"minLength": 3}, {"const": null}]}]}),
+                       "allOf": [{"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}]}),
             ),
             (
                 json!({"oneOf": [{"type": ["string", "null"]}, {"type": "integer"}]}),
@@ -159,11 +287,109 @@ mod tests {
             ),
             // Neither data nor names are schemas.
             (
-                json!({"const": {"type": ["string", "null"]}}),
-                json!({"const": {"type": ["string", "null"]}}),
+                json!({"type": "object", "default": {"type": ["string", "null"]}}),
+                json!({"type": "object", "default": {"type": ["string", "null"]}}),
             ),
         ] {
             assert_eq!(listed(&property), expected, "{property}");
+        }
+    }
+
+    #[test]
+    fn what_ends_strict_clients_is_said_in_words() {
+        let any = json!({"anyOf": [
+            {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
+            {"type": "null"}, {"type": "array", "items": {}}]})["anyOf"].take();
+        for (property, expected) in [
+            (
+                json!({"type": "string", "format": "email", "description": "Whom."}),
+                json!({"type": "string", "description": "Whom. Format: email."}),
+            ),
+            (
+                json!({"type": "string", "format": "uuid"}),
+                json!({"type": "string", "description": "Format: uuid."}),
+            ),
+            (
+                json!({"type": "string", "format": "uri", "description": "Format: uri."}),
+                json!({"type": "string", "description": "Format: uri."}),
+            ),
+            (
+                json!({"type": "string", "format": "date-time"}),
+                json!({"type": "string", "format": "date-time"}),
+            ),
+            (
+                json!({"type": "string", "pattern": "^(?!a)", "description": "A."}),
+                json!({"type": "string", "description": "A. Pattern: ^(?!a)"}),
+            ),
+            (
+                json!({"const": "a"}),
+                json!({"type": "string", "enum": ["a"]}),
+            ),
+            (
+                json!({"type": "integer", "const": 1}),
+                json!({"type": "integer", "enum": [1]}),
+            ),
+            (json!({"const": null}), json!({"type": "null"})),
+            (
+                json!({"const": [1]}),
+                json!({"type": "array", "description": "Value: [1]"}),
+            ),
+            (
+                json!({"description": "Any."}),
+                json!({"description": "Any.", "anyOf": any}),
+            ),
+            (json!({}), json!({"anyOf": any})),
+            (json!(true), json!({"anyOf": any})),
+            (json!({"enum": ["a", 1]}), json!({"enum": ["a", 1]})),
+            (
+                json!({"type": "array", "items": {"const": "a", "discriminator": {}}}),
+                json!({"type": "array", "items": {"type": "string", "enum": ["a"]}}),
+            ),
+        ] {
+            assert_eq!(listed(&property), expected, "{property}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_listed_that_every_library_reads() {
+        for pattern in [
+            "^[a-z]+$",
+            r"^\d{3}-\w+\.$",
+            "a{1,255}",
+            "(?:a|b)",
+            r"[\w\-.]",
+            r"[\w-]",
+            "[a-z-]",
+            r"\/",
+            "é",
+        ] {
+            assert!(is_plain(pattern), "{pattern}");
+        }
+        for pattern in [
+            "(?=a)",
+            "(?!a)",
+            "(?<=a)",
+            "(?<n>a)",
+            "(?i)a",
+            r"\p{L}",
+            r"\P{L}",
+            r"(a)\1",
+            r"a\Z",
+            r"\cA",
+            r"\u0041",
+            r"\x41",
+            "a{1,65536}",
+            "a{,3}",
+            "a{b}",
+            "a{",
+            "[[a]]",
+            "[^[]",
+            "[]",
+            "[^]",
+            r"[\w-.]",
+            "a\\",
+        ] {
+            assert!(!is_plain(pattern), "{pattern}");
         }
     }
 

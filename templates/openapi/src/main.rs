@@ -4,9 +4,9 @@
 mod tests;
 
 {% if oauth_provider -%}
-use lambda_tools::{Error, OAuth, Server, Toolkit, from_openapi::ApiTools, oauth::Provider, run};
+use lambda_tools::{Error, OAuth, Server, ServerInfo, Toolkit, from_openapi::ApiTools, oauth::Provider, run};
 {%- else -%}
-use lambda_tools::{Error, Server, Toolkit, from_openapi::ApiTools, run};
+use lambda_tools::{Error, Server, ServerInfo, Toolkit, from_openapi::ApiTools, run};
 {%- endif %}
 
 fn main() -> Result<(), Error> {
@@ -19,6 +19,7 @@ fn server(api_url: Option<String>) -> Result<Server, Error> {
     if let Some(url) = api_url {
         api = api.base_url(url).allow_private();
     }
+    let info = ServerInfo::from(&api);
 {%- if oauth_provider %}
     // Register this server there, with the redirect URI URL/authorization/PROVIDER/callback;
     // `tools.json` has the provider and its URLs.
@@ -37,8 +38,8 @@ fn server(api_url: Option<String>) -> Result<Server, Error> {
         Ok(table) => oauth.in_dynamodb(table),
         Err(_) => oauth,
     };
-    Ok(Server::new(Toolkit::new(api.tools()?)?).oauth(oauth))
+    Ok(Server::new(Toolkit::new(api.tools()?)?).info(info).oauth(oauth))
 {%- else %}
-    Ok(Server::new(Toolkit::new(api.tools()?)?))
+    Ok(Server::new(Toolkit::new(api.tools()?)?).info(info))
 {%- endif %}
 }

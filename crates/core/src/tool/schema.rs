@@ -58,6 +58,8 @@ struct CompiledSchema {
     value: Value,
     /// True if the schema contains integers; then `1.0` must reach the tool as `1`.
     has_integers: bool,
+    /// True if a text must have the `format` that its schema names.
+    asserts_formats: bool,
     /// True if [`fast_check`] knows all keywords of the schema.
     has_fast_check: OnceLock<bool>,
     validator: OnceLock<Result<Validator, String>>,
@@ -81,6 +83,15 @@ impl Schema {
         }
     }
 
+    /// Returns the schema of a foreign document, in which `format` is an annotation.
+    #[must_use]
+    pub fn with_formats_as_annotations(mut self) -> Self {
+        if let Some(compiled) = self.compiled.get_mut().and_then(Arc::get_mut) {
+            compiled.asserts_formats = false;
+        }
+        self
+    }
+
     /// Returns the schema as it is published.
     pub fn value(&self) -> &Value {
         &self.compiled().value
@@ -98,7 +109,7 @@ impl Schema {
         let compiled = self.compiled();
         let validator = compiled
             .validator
-            .get_or_init(|| Validator::of(&compiled.value));
+            .get_or_init(|| Validator::of(&compiled.value, compiled.asserts_formats));
         validator.as_ref().map_err(String::as_str)
     }
 
@@ -161,6 +172,7 @@ impl CompiledSchema {
     fn new(value: Value) -> Self {
         Self {
             has_integers: walk::any_type(&value, "integer"),
+            asserts_formats: true,
             has_fast_check: OnceLock::new(),
             validator: OnceLock::new(),
             value,
@@ -203,7 +215,7 @@ pub fn warm_up<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
 /// Builds what `jsonschema` needs for each schema, most of which is the meta-schema of draft 7.
 fn warm_up_jsonschema() {
     // Nothing can be wrong with it, and nobody needs the result.
-    let _ = Validator::of(&json!({"type": "object"}));
+    let _ = Validator::of(&json!({"type": "object"}), true);
 }
 
 fn integers_from_whole_floats(value: &mut Value) {

@@ -12,10 +12,11 @@ use crate::{
     choice::{self, Choice},
     describe::{description_of, is_undescribed},
     input::{Fixed, Input},
-    names::tool_of,
+    names::{distinct, function_in, tool_of},
     operation::Operation,
-    plan::{ApiTool, Credential, RequestPlan},
-    security::{credentials_in, needs_of},
+    parameters::Filled,
+    plan::{ApiTool, Credential, Place, RequestPlan},
+    security::{credentials_in, needs_of, notes_on},
     servers,
 };
 
@@ -33,26 +34,40 @@ impl OpenApi {
         let operations = Operation::all(&self.document);
         self.check_id()?;
         self.choice.check(&operations)?;
+        self.servers.check(&self.document)?;
+        self.credentials.check(&self.document)?;
         let chosen = self.chosen(&operations)?;
-        let mut tools = ApiTools::new(
-            self.document.title(),
-            servers::base_url(&self.document, &self.servers)?,
-        );
-        let known = credentials_in(&self.document, &self.toolkit, &self.credentials);
+        let base_url = servers::base_url(&self.document, &self.servers)?;
+        let mut tools = ApiTools::new(&self.document.root()["info"], base_url);
+        let base = &tools.base_url;
+        let known = credentials_in(&self.document, &self.toolkit, base, &self.credentials);
         let mut report = Report {
             operations: operations.len(),
             chosen: chosen.len(),
             ..Report::default()
         };
+        let mut names = Vec::new();
         for operation in &chosen {
             match self.reduced(operation, &tools.base_url, &known, &mut report.notes) {
-                Ok(tool) => tools.tools.push(tool),
+                Ok(tool) => {
+                    tools.tools.push(tool);
+                    names.push(self.names_of(operation));
+                }
                 Err(reason) => report.left_out.push(Note::new(operation.label(), reason)),
             }
         }
-        leave_out_namesakes(&mut tools.tools, &mut report.left_out);
-        self.check_count(tools.len())?;
+        let names = distinct(&self.toolkit, &names);
+        for (tool, name) in tools.tools.iter_mut().zip(names) {
+            tool.id = format!("{}.{name}@{}", self.toolkit, self.version);
+        }
+        self.check_count(tools.len(), &report)?;
         tools.credentials = used(known, &tools.tools);
+        let notes = notes_on(&self.document, &tools.credentials);
+        report.notes.extend(
+            notes
+                .into_iter()
+                .filter(|_| self.credentials.bearer.is_none()),
+        );
         tools.allow_private = self.allows_private;
         tools.searchable = self.is_searchable;
         tools
@@ -91,31 +106,29 @@ impl OpenApi {
 
     /// Checks that the operations that options name exist.
     fn check_names(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
-        let named = self
-            .names
-            .keys()
-            .chain(self.descriptions.keys())
-            .chain(self.fixed.keys());
-        let named = named.cloned().collect();
-        let choice = Choice {
-            operations: named,
-            ..Choice::default()
-        };
-        choice.check(operations)
+        choice::check_operations("--rename", self.names.keys(), operations)?;
+        choice::check_operations("--describe", self.descriptions.keys(), operations)?;
+        choice::check_operations("--fix", self.fixed.keys(), operations)?;
+        let is_there = |it: &&String| operations.iter().any(|one| is_said(one, it));
+        let misspelt = self.readers.iter().filter(|it| !is_there(it));
+        choice::check_operations("--reads", misspelt, operations)
     }
 
-    fn check_count(&self, count: usize) -> Result<(), OpenApiError> {
+    fn check_count(&self, count: usize, report: &Report) -> Result<(), OpenApiError> {
         if count == 0 {
-            return Err(OpenApiError::new(
-                "none of the operations is chosen and can be a tool",
-            ));
+            let reasons = report.left_out.iter().take(3).map(ToString::to_string);
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            return Err(OpenApiError::new(format!(
+                "none of the {} chosen operations can be a tool: {reasons}",
+                report.chosen
+            )));
         }
         if count <= MOST_TOOLS || self.is_searchable || self.lists_all {
             return Ok(());
         }
         Err(OpenApiError::new(format!(
             "{count} tools are more than the {MOST_TOOLS} that a model chooses well from: choose fewer \
-             operations, make them searchable, or ask for a list of all"
+             operations, or serve them with --searchable or --list-all"
         )))
     }
 
@@ -126,11 +139,13 @@ impl OpenApi {
         known: &BTreeMap<String, Result<Credential, String>>,
         notes: &mut Vec<Note>,
     ) -> Result<ApiTool, String> {
-        let credentials = needs_of(operation, &self.document, known, &self.credentials)?;
-        let filled = credentials
+        let (credentials, doubt) = needs_of(operation, &self.document, known, &self.credentials)?;
+        let read_only = self.is_reader(operation);
+        let own = credentials
             .keys()
-            .filter_map(|it| known.get(it)?.as_ref().ok())
-            .collect::<Vec<_>>();
+            .filter_map(|it| known.get(it)?.as_ref().ok()?.place());
+        let header = self.idempotency_header.as_deref().filter(|_| !read_only);
+        let filled: Vec<Filled> = own.chain(header.map(|it| (Place::Header, it))).collect();
         let nothing = Fixed::new();
         let fixed = said(&self.fixed, operation).unwrap_or(&nothing);
         let input = Input::of(operation, &self.document, &filled, fixed)?;
@@ -148,22 +163,32 @@ impl OpenApi {
                  or are headers of the connection",
             );
         }
+        if input.wants_authorization && credentials.is_empty() {
+            note(
+                "it wants the header Authorization, and no security scheme says so; --bearer SECRET_ID sends it",
+            );
+        }
+        doubt.iter().chain(&input.doubts).for_each(|it| note(it));
         Ok(ApiTool {
-            id: self.id_of(operation),
+            id: String::new(),
             operation: operation.label(),
             description: description_of(
                 operation,
                 said(&self.descriptions, operation),
                 &input.notes,
             ),
-            read_only: self.is_reader(operation),
+            read_only,
             destructive: (operation.own_extension())
                 .and_then(|it| it.get("destructive")?.as_bool())
                 .or((operation.method == "DELETE").then_some(true)),
             credentials,
+            one_of: input.one_of,
             request: RequestPlan {
                 method: operation.method.to_owned(),
-                path: operation.path.to_owned(),
+                path: match operation.path {
+                    path if path.starts_with('/') => path.to_owned(),
+                    path => format!("/{path}"),
+                },
                 base_url: servers::own_url(operation, base_url, &self.servers)?,
                 parameters: input.parameters,
                 body: input.body,
@@ -173,17 +198,30 @@ impl OpenApi {
         })
     }
 
-    /// Returns the id of an operation's tool. A name without a letter or a digit names nothing.
-    fn id_of(&self, operation: &Operation) -> String {
+    /// Returns the names that an operation's tool may have within its toolkit, the best first. One
+    /// without a letter or a digit names nothing.
+    fn names_of(&self, operation: &Operation) -> Vec<String> {
         let extension = operation.own_extension().and_then(|it| it.get("name"));
         let chosen = said(&self.names, operation).map(String::as_str);
-        let names = [chosen, extension.and_then(Value::as_str), operation.id()];
-        let names = names.into_iter().flatten().map(str::to_owned);
-        let mut names = names.chain([operation.label()]);
-        let tool =
-            names.find_map(|it| Some(tool_of(&self.toolkit, &it)).filter(|it| !it.is_empty()));
-        let tool = tool.unwrap_or_default();
-        format!("{}.{tool}@{}", self.toolkit, self.version)
+        let id = operation.id();
+        let summary = operation.text("summary").unwrap_or_default();
+        let function = id.map(|it| function_in(it, operation.path, summary));
+        let label = operation.label();
+        let said = chosen.or(extension.and_then(Value::as_str));
+        let method = operation.method.to_ascii_lowercase();
+        let by_method = function.map(|it| format!("{it} {method}"));
+        let by_path = Some(&*label);
+        let named = |it: &str| Some(tool_of(&self.toolkit, it)).filter(|it| !it.is_empty());
+        if let Some(name) = said.and_then(named) {
+            return vec![name];
+        }
+        let all = [function, id, by_method.as_deref()];
+        let all: Vec<_> = all.into_iter().flatten().filter_map(named).collect();
+        if all.len() > 1 {
+            all
+        } else {
+            by_path.and_then(named).into_iter().collect()
+        }
     }
 
     /// Checks the toolkit's name and the version, which all ids share.
@@ -198,42 +236,21 @@ impl OpenApi {
 
     fn is_reader(&self, operation: &Operation) -> bool {
         let extension = operation.own_extension().and_then(|it| it.get("readOnly"));
-        let is_said =
-            |it: &String| choice::is(operation, it) || choice::matches(it, operation.path);
-        extension
-            .and_then(Value::as_bool)
-            .unwrap_or_else(|| operation.is_safe() || self.readers.iter().any(is_said))
+        extension.and_then(Value::as_bool).unwrap_or_else(|| {
+            operation.is_safe() || self.readers.iter().any(|it| is_said(operation, it))
+        })
     }
+}
+
+/// Returns true if `--reads` names the operation: by its id, or by a pattern of its path.
+fn is_said(operation: &Operation, name: &str) -> bool {
+    choice::is(operation, name) || choice::matches(name, operation.path)
 }
 
 /// Returns the value of an option for an operation, by its id, or by its method and path.
 fn said<'a, T>(all: &'a BTreeMap<String, T>, operation: &Operation) -> Option<&'a T> {
     let by_id = operation.id().and_then(|it| all.get(it));
     by_id.or_else(|| all.get(&operation.label()))
-}
-
-/// Leaves out tools of the same name: which of them a model would call must not depend on their order.
-fn leave_out_namesakes(tools: &mut Vec<ApiTool>, left_out: &mut Vec<Note>) {
-    let mut operations: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for tool in &*tools {
-        let id = tool.id.to_ascii_lowercase();
-        operations
-            .entry(id)
-            .or_default()
-            .push(tool.operation.clone());
-    }
-    operations.retain(|_, all| all.len() > 1);
-    tools.retain(|tool| !operations.contains_key(&tool.id.to_ascii_lowercase()));
-    for all in operations.values() {
-        for operation in all {
-            let others: Vec<_> = all.iter().filter(|it| *it != operation).cloned().collect();
-            let text = format!(
-                "its name is also that of {}; rename one",
-                others.join(" and ")
-            );
-            left_out.push(Note::new(operation.clone(), text));
-        }
-    }
 }
 
 /// Returns the credentials that the tools use.

@@ -112,11 +112,14 @@ impl Api {
 
 fn header(name: &str, prefix: &str, secret: &Secret) -> Result<Sent, Failure> {
     let value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose().trim()));
-    let mut value = value.map_err(|_| {
-        Failure::new("The tool could not complete the call").developer_message(format!(
-            "the secret for the header {name} has characters that no header can have"
-        ))
-    })?;
+    let mut value = value.map_err(|_| unusable("header", name))?;
     value.set_sensitive(true);
     Ok(Sent::Header(name.to_owned(), value))
+}
+
+/// Returns the failure of a secret that has no place in a header or a cookie.
+pub(super) fn unusable(place: &str, name: &str) -> Failure {
+    Failure::new("The tool could not complete the call").developer_message(format!(
+        "the secret for the {place} {name} has characters that no {place} can have"
+    ))
 }

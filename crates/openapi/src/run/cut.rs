@@ -61,16 +61,31 @@ fn cut_to(value: Value, budget: usize, path: &str, notices: &mut Vec<String>) ->
         Value::Array(items) => cut_list(items, budget, path, notices),
         Value::Object(fields) => cut_object(fields, budget, path, notices),
         Value::String(text) => {
-            notices.push(format!(
-                "{}: {} of {} bytes shown",
-                named(path),
-                budget,
-                text.len()
-            ));
-            clipped(&text, budget).into()
+            let end = end_within(&text, budget);
+            let (path, whole) = (named(path), text.len());
+            notices.push(format!("{path}: {end} of {whole} bytes shown"));
+            clipped(&text, end).into()
         }
         other => other,
     }
+}
+
+/// Returns the length of the longest start of a text that has at most this many bytes in JSON.
+fn end_within(text: &str, budget: usize) -> usize {
+    // Quotation marks, and what `clipped` adds.
+    let mut left = budget.saturating_sub(5);
+    let mut exceeds = |(_, it): &(usize, char)| {
+        let size = match it {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..' ' => 6,
+            other => other.len_utf8(),
+        };
+        let exceeds = size > left;
+        left = left.saturating_sub(size);
+        exceeds
+    };
+    let end = text.char_indices().find(|it| exceeds(it));
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 fn cut_list(items: Vec<Value>, budget: usize, path: &str, notices: &mut Vec<String>) -> Value {

@@ -1,6 +1,6 @@
 //! Values in paths, queries and forms: OpenAPI 3.1, Style Values, and RFC 3986.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::plan::Encoding;
@@ -11,6 +11,36 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
+
+/// What is encoded although reserved characters stay: what would end a value or a query.
+const NOT_IN_QUERIES: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'+')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// What a cookie cannot have, and the mark of what is encoded: RFC 6265, 4.1.1.
+const NOT_IN_COOKIES: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b',')
+    .add(b';')
+    .add(b'\\')
+    .add(b'%');
+
+pub(super) fn for_cookie(text: &str) -> String {
+    utf8_percent_encode(text, NOT_IN_COOKIES).to_string()
+}
 
 pub(super) fn percent(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
@@ -39,31 +69,66 @@ pub(super) fn flat(value: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the names and values of a parameter in a query or a form.
-pub(super) fn pairs(name: &str, value: &Value, encoding: Encoding) -> Vec<(String, String)> {
-    let one = |text: String| vec![(name.to_owned(), text)];
+/// Returns a parameter of the style `simple`, as in a path or a header: RFC 6570, 3.2.2.
+pub(super) fn simple(
+    value: &Value,
+    encoding: Encoding,
+    encoded: impl Fn(&str) -> String,
+) -> String {
+    let texts = match (encoding, value) {
+        (Encoding::Json, value) => vec![encoded(&value.to_string())],
+        (Encoding::Exploded, Value::Object(fields)) => {
+            let fields = fields
+                .iter()
+                .filter_map(|(name, it)| Some((name, text_of(it)?)));
+            fields
+                .map(|(name, text)| format!("{}={}", encoded(name), encoded(&text)))
+                .collect()
+        }
+        _ => flat(value).iter().map(|it| encoded(it)).collect(),
+    };
+    texts.join(",")
+}
+
+/// Returns the names and values of a parameter in a query or a form. Separators are literal, and so
+/// are reserved characters if that is asked for: RFC 6570, 3.2.3 and 3.2.8.
+pub(super) fn pairs(name: &str, value: &Value, encoding: Encoding, reserved: bool) -> Vec<String> {
+    let set = if reserved { NOT_IN_QUERIES } else { RESERVED };
+    let encoded = |text: &str| utf8_percent_encode(text, set).to_string();
+    let pair = |name: &str, text: String| format!("{}={}", percent(name), encoded(&text));
     let joined = |separator: &str| match flat(value) {
         texts if texts.is_empty() => Vec::new(),
-        texts => one(texts.join(separator)),
+        texts => {
+            let texts: Vec<_> = texts.iter().map(|it| encoded(it)).collect();
+            vec![format!("{}={}", percent(name), texts.join(separator))]
+        }
+    };
+    let each = |name: &str, value: &Value| match value {
+        Value::Array(items) => items
+            .iter()
+            .filter_map(text_of)
+            .map(|it| pair(name, it))
+            .collect(),
+        one => text_of(one)
+            .map(|it| pair(name, it))
+            .into_iter()
+            .collect::<Vec<_>>(),
     };
     match (encoding, value) {
         (_, Value::Null) => Vec::new(),
-        (Encoding::Json, value) => one(value.to_string()),
+        (Encoding::Json, value) => vec![pair(name, value.to_string())],
         (Encoding::Comma, _) => joined(","),
-        (Encoding::Space, _) => joined(" "),
-        (Encoding::Pipe, _) => joined("|"),
-        (Encoding::Deep, Value::Object(_) | Value::Array(_)) => deep(name, value),
-        (Encoding::Usual, Value::Array(items)) => {
-            let texts = items.iter().filter_map(text_of);
-            texts.map(|text| (name.to_owned(), text)).collect()
-        }
-        (Encoding::Usual, Value::Object(fields)) => {
-            let pairs = fields
-                .iter()
-                .filter_map(|(name, it)| Some((name.clone(), text_of(it)?)));
-            pairs.collect()
-        }
-        (_, value) => text_of(value).map(one).unwrap_or_default(),
+        (Encoding::Space, _) => joined("%20"),
+        (Encoding::Pipe, _) => joined("%7C"),
+        (Encoding::Deep, Value::Object(_) | Value::Array(_)) => deep(name, value)
+            .into_iter()
+            .map(|(name, text)| pair(&name, text))
+            .collect(),
+        (Encoding::Usual, Value::Object(fields)) => fields
+            .iter()
+            .flat_map(|(name, it)| each(name, it))
+            .collect(),
+        (_, value) => each(name, value),
     }
 }
 
@@ -107,7 +172,7 @@ mod tests {
         let object = json!({"R": 100, "G": [1, 2]});
         for (value, encoding, expected) in [
             (&list, Encoding::Usual, "color=blue&color=black"),
-            (&list, Encoding::Comma, "color=blue%2Cblack"),
+            (&list, Encoding::Comma, "color=blue,black"),
             (&list, Encoding::Space, "color=blue%20black"),
             (&list, Encoding::Pipe, "color=blue%7Cblack"),
             (
@@ -115,7 +180,7 @@ mod tests {
                 Encoding::Json,
                 "color=%5B%22blue%22%2C%22black%22%5D",
             ),
-            (&object, Encoding::Usual, "R=100&G=%5B1%2C2%5D"),
+            (&object, Encoding::Usual, "R=100&G=1&G=2"),
             (
                 &object,
                 Encoding::Deep,
@@ -125,7 +190,7 @@ mod tests {
             (&json!("a b&c"), Encoding::Usual, "color=a%20b%26c"),
             (&json!([]), Encoding::Comma, ""),
         ] {
-            assert_eq!(query(&pairs("color", value, encoding)), expected);
+            assert_eq!(pairs("color", value, encoding, false).join("&"), expected);
         }
     }
 }

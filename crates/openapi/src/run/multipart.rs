@@ -29,10 +29,11 @@ pub(super) fn body_of(
             one => vec![one],
         };
         for item in items {
+            let media_type = plan.media_types.get(&name).cloned();
             parts.extend(if is_file {
-                Some(file(&name, &item)?)
+                Some(file(&name, &item, media_type)?)
             } else {
-                value_part(&name, &item)
+                value_part(&name, &item, media_type)
             });
         }
     }
@@ -45,7 +46,7 @@ pub(super) fn body_of(
     Ok((format!("multipart/form-data; boundary={boundary}"), body))
 }
 
-fn file(name: &str, value: &Value) -> Result<Part, Failure> {
+fn file(name: &str, value: &Value, usual: Option<String>) -> Result<Part, Failure> {
     let text = |field: &str| value[field].as_str().map(str::to_owned);
     let content = text("base64").unwrap_or_default();
     let content = STANDARD
@@ -55,13 +56,16 @@ fn file(name: &str, value: &Value) -> Result<Part, Failure> {
     Ok(Part {
         name: name.to_owned(),
         filename: Some(text("filename").unwrap_or_else(|| "file".to_owned())),
-        media_type: Some(media_type.unwrap_or_else(|| "application/octet-stream".to_owned())),
+        media_type: media_type
+            .or(usual)
+            .or_else(|| Some("application/octet-stream".to_owned())),
         content,
     })
 }
 
-fn value_part(name: &str, value: &Value) -> Option<Part> {
-    let media_type = value.is_object().then(|| "application/json".to_owned());
+fn value_part(name: &str, value: &Value, media_type: Option<String>) -> Option<Part> {
+    let usual = || value.is_object().then(|| "application/json".to_owned());
+    let media_type = media_type.or_else(usual);
     let content = text_of(value)?.into_bytes();
     Some(Part {
         name: name.to_owned(),

@@ -2,16 +2,19 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use lambda_tools_core::Failure;
+use lambda_tools_core::{Failure, Secret};
 use reqwest::{Request, Url};
 use serde_json::{Map, Value};
 
 use super::{
     credentials::Sent,
-    encode::{flat, pairs, percent, query, text_of},
+    encode::{for_cookie, pairs, percent, query, simple, text_of},
     multipart,
 };
-use crate::plan::{Answer, BodyPlan, Encoding, ParameterPlan, Place, RequestPlan, Shape};
+use crate::{
+    body::{MEDIA_TYPE, usual_in},
+    plan::{Answer, BodyPlan, Encoding, ParameterPlan, Place, RequestPlan, Shape},
+};
 
 /// A request without its credentials.
 pub(super) struct PreparedRequest {
@@ -29,7 +32,7 @@ impl PreparedRequest {
             return Err(Failure::new("The input is not an object"));
         };
         let mut path = plan.path.clone();
-        let mut asked: Vec<(String, String)> = Vec::new();
+        let mut asked: Vec<String> = Vec::new();
         let mut request = Self {
             method: Method::from_bytes(plan.method.as_bytes())?,
             url: Url::parse(base)?,
@@ -43,11 +46,18 @@ impl PreparedRequest {
             };
             match parameter.place {
                 Place::Path => fill(&mut path, parameter, &value)?,
-                Place::Query => asked.extend(pairs(parameter.name(), &value, parameter.encoding)),
-                Place::Header => request.add_header(parameter.name(), &flat_text(&value))?,
-                Place::Cookie => request
-                    .cookies
-                    .push((parameter.name().to_owned(), flat_text(&value))),
+                Place::Query => {
+                    let (name, encoding) = (parameter.name(), parameter.encoding);
+                    asked.extend(pairs(name, &value, encoding, parameter.reserved));
+                }
+                Place::Header => {
+                    let text = simple(&value, parameter.encoding, str::to_owned);
+                    request.add_header(parameter.name(), &text)?;
+                }
+                Place::Cookie => {
+                    let text = for_cookie(&simple(&value, parameter.encoding, str::to_owned));
+                    request.cookies.push((parameter.name().to_owned(), text));
+                }
             }
         }
         request.url = url_of(base, &path, &asked)?;
@@ -72,14 +82,24 @@ impl PreparedRequest {
     fn add_body(&mut self, plan: &BodyPlan, mut input: Map<String, Value>) -> Result<(), Failure> {
         let (media_type, body) = match plan.shape {
             Shape::Text | Shape::Base64 | Shape::Whole => {
-                // A parameter may have taken the name.
-                let renamed = plan.names.iter().find(|(_, name)| *name == "body");
-                let key = renamed.map_or("body", |(key, _)| key);
-                let fixed = plan.fixed.get("body").cloned();
-                let Some(value) = fixed.or_else(|| input.remove(key)) else {
+                let mut take = |property: &str| {
+                    // A parameter may have taken the name.
+                    let renamed = plan.names.iter().find(|(_, name)| *name == property);
+                    let key = renamed.map_or(property, |(key, _)| key);
+                    let fixed = plan.fixed.get(property).cloned();
+                    fixed.or_else(|| input.remove(key))
+                };
+                let Some(value) = take("body") else {
                     return Ok(());
                 };
-                whole(plan, value)?
+                let (media_type, body) = whole(plan, value)?;
+                match plan.media_type.strip_suffix("/*") {
+                    Some(range) => {
+                        let chosen = take(MEDIA_TYPE).and_then(|it| it.as_str().map(str::to_owned));
+                        (chosen.unwrap_or_else(|| usual_in(range).to_owned()), body)
+                    }
+                    None => (media_type, body),
+                }
             }
             Shape::Fields => {
                 let mut fields = plan.fixed.clone();
@@ -118,14 +138,12 @@ impl PreparedRequest {
                     request.url_mut().set_query(Some(&all));
                 }
                 Sent::Cookie(name, value) => {
-                    cookies.push((name.clone(), value.expose().to_owned()));
+                    cookies.push((name.clone(), cookie_value(name, value)?))
                 }
             }
         }
         if !cookies.is_empty() {
-            let cookies = cookies
-                .iter()
-                .map(|(name, text)| format!("{name}={}", percent(text)));
+            let cookies = cookies.iter().map(|(name, text)| format!("{name}={text}"));
             let cookies = cookies.collect::<Vec<_>>().join("; ");
             request
                 .headers_mut()
@@ -142,21 +160,20 @@ fn value_of(parameter: &ParameterPlan, input: &mut Map<String, Value>) -> Option
     (!value.is_null()).then_some(value)
 }
 
-fn flat_text(value: &Value) -> String {
-    flat(value).join(",")
+/// Returns a secret as the value of a cookie, which has no encoding: RFC 6265, 4.1.1.
+fn cookie_value(name: &str, secret: &Secret) -> Result<String, Failure> {
+    let text = secret.expose().trim();
+    let inner = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let is_octet = |it: u8| it.is_ascii_graphic() && !b"\",;\\".contains(&it);
+    if inner.unwrap_or(text).bytes().all(is_octet) {
+        return Ok(text.to_owned());
+    }
+    Err(super::credentials::unusable("cookie", name))
 }
 
 /// Fills a template of a path. No value may change which resource the path names.
 fn fill(path: &mut String, parameter: &ParameterPlan, value: &Value) -> Result<(), Failure> {
-    let texts = match parameter.encoding {
-        Encoding::Json => vec![value.to_string()],
-        _ => flat(value),
-    };
-    let text = texts
-        .iter()
-        .map(|it| percent(it))
-        .collect::<Vec<_>>()
-        .join(",");
+    let text = simple(value, parameter.encoding, percent);
     if text.is_empty() {
         return Err(Failure::new(format!(
             "{} must not be empty",
@@ -167,7 +184,7 @@ fn fill(path: &mut String, parameter: &ParameterPlan, value: &Value) -> Result<(
     Ok(())
 }
 
-fn url_of(base: &str, path: &str, asked: &[(String, String)]) -> Result<Url, Failure> {
+fn url_of(base: &str, path: &str, asked: &[String]) -> Result<Url, Failure> {
     // Some documents tell operations of one path apart by a fragment, which no request has.
     let path = path.split('#').next().unwrap_or_default();
     // A URL parser would resolve these segments, and name another resource.
@@ -178,7 +195,7 @@ fn url_of(base: &str, path: &str, asked: &[(String, String)]) -> Result<Url, Fai
     if !asked.is_empty() {
         let separator = if path.contains('?') { '&' } else { '?' };
         text.push(separator);
-        text += &query(asked);
+        text += &asked.join("&");
     }
     let url = Url::parse(&text)?;
     let base = Url::parse(base)?;
@@ -215,7 +232,15 @@ fn whole(plan: &BodyPlan, value: Value) -> Result<(String, Vec<u8>), Failure> {
     }
 }
 
-fn of_fields(plan: &BodyPlan, fields: Map<String, Value>) -> Result<(String, Vec<u8>), Failure> {
+fn of_fields(
+    plan: &BodyPlan,
+    mut fields: Map<String, Value>,
+) -> Result<(String, Vec<u8>), Failure> {
+    if let Some(name) = &plan.envelope
+        && !(fields.is_empty() && plan.optional_envelope)
+    {
+        fields = Map::from_iter([(name.clone(), fields.into())]);
+    }
     if plan.media_type.starts_with("multipart/") {
         return multipart::body_of(fields, plan);
     }
@@ -229,18 +254,11 @@ fn of_fields(plan: &BodyPlan, fields: Map<String, Value>) -> Result<(String, Vec
             } else {
                 Encoding::Usual
             };
-            pairs(
-                name,
-                value,
-                plan.encodings.get(name).copied().unwrap_or(usual),
-            )
+            let encoding = plan.encodings.get(name).copied().unwrap_or(usual);
+            pairs(name, value, encoding, false)
         });
-        let form = query(&all.collect::<Vec<_>>());
+        let form = all.collect::<Vec<_>>().join("&");
         return Ok((plan.media_type.clone(), form.into_bytes()));
     }
-    let body = match &plan.envelope {
-        Some(name) => Value::Object(Map::from_iter([(name.clone(), fields.into())])),
-        None => fields.into(),
-    };
-    Ok((plan.media_type.clone(), serde_json::to_vec(&body)?))
+    Ok((plan.media_type.clone(), serde_json::to_vec(&fields)?))
 }

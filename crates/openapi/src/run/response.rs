@@ -1,21 +1,26 @@
 //! The response of an API as the answer of a tool.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::header::{CONTENT_TYPE, LINK, LOCATION};
-use lambda_tools_core::{Context, Failure, json::read_whole};
+use lambda_tools_core::{Context, Failure, json::read_whole, tool::schema::is_type};
 use reqwest::{Response, Url};
 use serde_json::{Map, Value, json};
 
 use super::{cut::cut, failure};
 use crate::{
-    body::is_json,
-    plan::{Answer, ApiTool, Place},
+    body::{essence_of, is_json, is_textual},
+    plan::{Answer, ApiTool, Encoding, Place},
 };
 
 /// The maximum size, in bytes, of a response: what Lambda can return, in base64.
 const LARGEST: usize = 4 * 1024 * 1024;
 /// The maximum number of values in a response; each takes about 100 bytes.
 const MOST_VALUES: usize = 500_000;
+
+/// The characters of the bytes 80 to 9F: Encoding Standard, windows-1252, of which ISO 8859-1 is a name.
+const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 /// Returns the answer for a response, or its failure.
 pub(super) async fn value_of(
@@ -36,15 +41,12 @@ pub(super) async fn value_of(
         return Err(failure::of_response(response, plan, repeats, cx).await);
     }
     let media_type = header(CONTENT_TYPE).unwrap_or_default();
-    let next = header(LINK).and_then(|links| next_in(&links, plan));
-    let body = body_of(response, repeats).await?;
+    let links = response.headers().get_all(LINK).into_iter();
+    let links: Vec<_> = links.filter_map(|it| it.to_str().ok()).collect();
+    let next = next_in(&links.join(","), plan);
+    let body = in_utf8(&media_type, body_of(response, repeats).await?);
     let is_content = matches!(plan.request.answer, Answer::Content(_));
-    let essence = media_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
+    let essence = essence_of(&media_type);
     if is_content && !is_json(&essence) {
         return Ok(content(essence, &body));
     }
@@ -89,7 +91,7 @@ fn content(media_type: String, body: &[u8]) -> Value {
         media_type
     };
     match std::str::from_utf8(body) {
-        Ok(text) if media_type.starts_with("text/") => {
+        Ok(text) if is_textual(&media_type) => {
             json!({"media_type": media_type, "text": text})
         }
         _ => json!({"media_type": media_type, "data": STANDARD.encode(body)}),
@@ -99,34 +101,162 @@ fn content(media_type: String, body: &[u8]) -> Value {
 /// Returns JSON as its value, text as text, and other bytes as an object with their base64.
 fn read(essence: &str, body: Vec<u8>) -> Result<Value, Failure> {
     if is_json(essence) || essence.is_empty() {
-        match read_whole(&body, MOST_VALUES) {
+        match read_whole(&with_large_integers(&body), MOST_VALUES) {
             Ok(value) => return Ok(value),
             Err(_) if essence.is_empty() => {}
             Err(_) => return Err(Failure::new("The API's response is not JSON, or too large")),
         }
     }
     Ok(match String::from_utf8(body) {
-        Ok(text) => text.into(),
+        Ok(text) => text.trim_start_matches('\u{feff}').into(),
         Err(error) => content(essence.to_owned(), error.as_bytes()),
     })
 }
 
+/// Returns a text in UTF-8 that is in another encoding of the web, as `charset` says.
+fn in_utf8(media_type: &str, body: Vec<u8>) -> Vec<u8> {
+    let charset = media_type.to_ascii_lowercase();
+    let charset = charset.split_once("charset=").map_or("", |(_, it)| it);
+    let charset = charset
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .trim_matches('"');
+    let units = |of: fn([u8; 2]) -> u16| {
+        body.chunks_exact(2)
+            .map(|it| of([it[0], it[1]]))
+            .collect::<Vec<_>>()
+    };
+    match charset {
+        "iso-8859-1" | "latin1" | "iso-8859-15" | "windows-1252" | "cp1252" => {
+            let of = |byte: &u8| match byte {
+                0x80..0xa0 => WINDOWS_1252
+                    .chars()
+                    .nth(usize::from(byte - 0x80))
+                    .unwrap_or_default(),
+                0xa4 if charset == "iso-8859-15" => '€',
+                byte => char::from(*byte),
+            };
+            body.iter().map(of).collect::<String>().into_bytes()
+        }
+        "utf-16le" => String::from_utf16_lossy(&units(u16::from_le_bytes)).into_bytes(),
+        "utf-16" if body.starts_with(&[0xff, 0xfe]) => {
+            String::from_utf16_lossy(&units(u16::from_le_bytes)).into_bytes()
+        }
+        "utf-16" | "utf-16be" => String::from_utf16_lossy(&units(u16::from_be_bytes)).into_bytes(),
+        _ => body,
+    }
+}
+
+/// Returns JSON with integers that no number here can hold as texts, which are exact.
+fn with_large_integers(json: &[u8]) -> Cow<'_, [u8]> {
+    const LONGEST_U64: usize = 20;
+    let (mut quoted, mut copied, mut at, mut in_text) = (Vec::new(), 0, 0, false);
+    while let Some(byte) = json.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'\\' if in_text => at += 1,
+            b'"' => in_text = !in_text,
+            b'-' | b'0'..=b'9' if !in_text => {
+                let is_part = |it: &u8| it.is_ascii_digit() || b"+-.eE".contains(it);
+                let length = json[at..].iter().take_while(|it| is_part(it)).count();
+                at += length;
+                let number = &json[start..at];
+                let is_integer =
+                    number.iter().skip(1).all(u8::is_ascii_digit) && length + 1 >= LONGEST_U64 - 1;
+                let text = str::from_utf8(number).unwrap_or_default();
+                if is_integer && text.parse::<u64>().is_err() && text.parse::<i64>().is_err() {
+                    quoted.extend([&json[copied..start], b"\"", number, b"\""].concat());
+                    copied = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    if copied == 0 {
+        return json.into();
+    }
+    quoted.extend(&json[copied..]);
+    quoted.into()
+}
+
 /// Returns the parameters of the next page, as the tool calls them: RFC 8288.
 fn next_in(links: &str, plan: &ApiTool) -> Option<Map<String, Value>> {
-    let next = links
-        .split(',')
-        .find(|it| it.contains("rel=\"next\"") || it.contains("rel=next"))?;
-    let (_, rest) = next.split_once('<')?;
-    let (url, _) = rest.split_once('>')?;
-    let base = Url::parse("https://relative.invalid").ok()?;
-    let url = base.join(url).ok()?;
-    let pairs = url.query_pairs().filter_map(|(name, text)| {
-        let mut parameters = plan.request.parameters.iter();
-        let is_it = parameters.find(|it| it.place == Place::Query && it.name() == name);
-        Some((is_it?.key.clone()?, Value::from(&*text)))
-    });
-    let next: Map<String, Value> = pairs.collect();
+    let url = next_url(links)?;
+    let url = Url::parse("https://relative.invalid")
+        .ok()?
+        .join(url)
+        .ok()?;
+    let mut next = Map::new();
+    for it in plan
+        .request
+        .parameters
+        .iter()
+        .filter(|it| it.place == Place::Query)
+    {
+        let texts = url.query_pairs().filter(|(name, _)| *name == it.name());
+        let texts: Vec<_> = texts.map(|(_, text)| text.into_owned()).collect();
+        if let Some((key, last)) = it.key.as_ref().zip(texts.last()) {
+            let value = if has_type(&it.schema, &["array"]) {
+                let items = &it.schema["items"];
+                let separated = match it.encoding {
+                    Encoding::Comma => last.split(',').collect(),
+                    Encoding::Space => last.split(' ').collect(),
+                    Encoding::Pipe => last.split('|').collect(),
+                    _ => texts.iter().map(String::as_str).collect::<Vec<_>>(),
+                };
+                separated.into_iter().map(|it| typed(it, items)).collect()
+            } else {
+                typed(last, &it.schema)
+            };
+            next.insert(key.clone(), value);
+        }
+    }
     (!next.is_empty()).then_some(next)
+}
+
+/// Returns the URL of the first link with the relation `next`. URLs and quoted texts may have commas
+/// and semicolons.
+fn next_url(links: &str) -> Option<&str> {
+    let mut rest = links;
+    loop {
+        let (_, after) = rest.split_once('<')?;
+        let (url, after) = after.split_once('>')?;
+        let mut is_quoted = false;
+        let ends = |it: char| {
+            is_quoted ^= it == '"';
+            it == ',' && !is_quoted
+        };
+        let end = after.find(ends).unwrap_or(after.len());
+        let parameters = after[..end].split(';');
+        let relations = parameters.filter_map(|it| {
+            let (name, value) = it.split_once('=')?;
+            let is_relation = name.trim().eq_ignore_ascii_case("rel");
+            is_relation.then(|| value.trim().trim_matches('"'))
+        });
+        let mut relations = relations.flat_map(str::split_ascii_whitespace);
+        if relations.any(|it| it.eq_ignore_ascii_case("next")) {
+            return Some(url);
+        }
+        rest = &after[end..];
+    }
+}
+
+fn has_type(schema: &Value, names: &[&str]) -> bool {
+    let has = |name: &&str| schema.as_object().is_some_and(|it| is_type(it, name));
+    names.iter().any(has)
+}
+
+/// Returns a text of a URL as the type that the schema of its parameter has.
+fn typed(text: &str, schema: &Value) -> Value {
+    let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let is_wanted = |it: &Value| {
+        (it.is_number() && has_type(schema, &["integer", "number"]))
+            || (it.is_boolean() && has_type(schema, &["boolean"]))
+    };
+    parsed.filter(is_wanted).unwrap_or_else(|| text.into())
 }
 
 /// Adds the parameters of the next page. A list becomes an object with its items.

@@ -12,7 +12,7 @@ use lambda_tools_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Api, with_requirements};
+use super::{Api, one_of, taken_input, with_requirements};
 use crate::plan::ApiTool;
 
 /// The maximum number of operations that a search finds.
@@ -66,7 +66,7 @@ fn entry(mut plan: ApiTool) -> (String, Entry) {
     let id = plan.id.split('@').next().unwrap_or_default();
     let name = id.split('.').next_back().unwrap_or_default().to_owned();
     let description = mem::take(&mut plan.description);
-    let input = Schema::from_value(mem::take(&mut plan.input));
+    let input = Schema::from_value(taken_input(&mut plan)).with_formats_as_annotations();
     let text = format!("{name} {} {description}", plan.operation).to_ascii_lowercase();
     (
         name,
@@ -195,11 +195,13 @@ fn check(entry: &Entry, input: &mut Value) -> Result<(), ParameterErrors> {
     entry.input.drop_optional_nulls(input);
     let checked = entry.input.check(input, "");
     let checked = checked.map_err(|_| error("Has a definition that is not valid".into()))?;
-    checked.map_err(|errors| {
-        let errors = errors.into_iter().map(|(path, text)| match &*path {
-            "" => ("input".into(), text),
-            path => (format!("input.{path}"), text),
-        });
-        errors.collect()
-    })
+    checked
+        .and_then(|()| one_of(&entry.plan, input))
+        .map_err(|errors| {
+            let errors = errors.into_iter().map(|(path, text)| match &*path {
+                "" | "input" => ("input".into(), text),
+                path => (format!("input.{path}"), text),
+            });
+            errors.collect()
+        })
 }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Object, list};
+use super::{NOTE, Object, list};
 
 /// Adds what another schema demands of the same value. Of rules that contradict each other, the first
 /// one stays: the API checks the value in any case.
-pub(super) fn add_missing(schema: &mut Object, other: Object) {
+pub(crate) fn add_missing(schema: &mut Object, other: Object) {
     for (keyword, value) in other {
         match (&*keyword, schema.get_mut(&keyword), value) {
             ("properties", Some(Value::Object(known)), Value::Object(added)) => {
@@ -19,6 +19,9 @@ pub(super) fn add_missing(schema: &mut Object, other: Object) {
             ("required", Some(Value::Array(known)), Value::Array(added)) => {
                 let mut seen: HashSet<_> = known.iter().cloned().collect();
                 known.extend(added.into_iter().filter(|it| seen.insert(it.clone())));
+            }
+            (NOTE, Some(Value::String(known)), Value::String(added)) if *known != added => {
+                *known = format!("{known} {added}");
             }
             (_, Some(_), _) => {}
             (_, None, value) => drop(schema.insert(keyword, value)),
@@ -70,6 +73,9 @@ pub(super) fn make_nullable(schema: &mut Object) {
             all.push("null".into());
         }
         *kinds = all.into();
+    }
+    if let Some(constant) = schema.remove("const") {
+        schema.insert("enum".into(), json!([constant]));
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum")
         && !values.contains(&Value::Null)

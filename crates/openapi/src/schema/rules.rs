@@ -5,17 +5,22 @@ use std::{
     sync::{LazyLock, Mutex, PoisonError},
 };
 
-use lambda_tools_core::tool::schema::Schema;
+use lambda_tools_core::{text::clipped, tool::schema::Schema};
 use serde_json::{Value, json};
 
 use super::{Object, list};
+use crate::text::plain;
 
 /// The maximum number of values that are listed; of more, only the first ones are named.
 const MOST_VALUES: usize = 100;
 const NAMED_VALUES: usize = 20;
 /// The maximum length, in bytes, of a default.
 const LONGEST_DEFAULT: usize = 200;
-/// The formats of texts that validators know.
+/// The maximum length, in bytes, of an example in a description.
+const LONGEST_EXAMPLE: usize = 60;
+/// The formats that say no more than the type.
+const SAYING_NOTHING: [&str; 5] = ["string", "text", "password", "int32", "int64"];
+/// The formats of texts that models know.
 const FORMATS: [&str; 8] = [
     "date",
     "date-time",
@@ -27,22 +32,23 @@ const FORMATS: [&str; 8] = [
     "uuid",
 ];
 
-/// Returns the rules of a schema for its own value.
-pub(super) fn of(schema: &Object) -> Object {
+/// Returns the rules of a schema for its own value, and whether others are left out because the
+/// document contradicts itself: the check helps a model, and the API checks the value in any case.
+pub(super) fn of(schema: &Object) -> (Object, bool) {
     let mut rules = Object::new();
     let mut add = |keyword: &str, value: Value| drop(rules.insert(keyword.to_owned(), value));
-    if let Some(kinds) = kinds_of(schema) {
-        add("type", kinds);
+    let kinds = kinds_of(schema);
+    if let Some(kinds) = &kinds {
+        add("type", kinds.clone());
     }
     for (keyword, value) in schema {
         let is_valid = match &**keyword {
-            "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" => value.is_u64(),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
             "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
             "uniqueItems" => value.is_boolean(),
-            "pattern" => value.as_str().is_some_and(is_pattern),
             "format" => value.as_str().is_some_and(|it| FORMATS.contains(&it)),
-            "const" => true,
+            "const" => fitting(value, kinds.as_ref()).as_ref() == Some(value),
             "default" => value.to_string().len() <= LONGEST_DEFAULT,
             _ => false,
         };
@@ -50,9 +56,33 @@ pub(super) fn of(schema: &Object) -> Object {
             add(keyword, value.clone());
         }
     }
+    if let Some(pattern) = pattern_of(schema) {
+        add("pattern", pattern.into());
+    }
     exclude_limits(schema, &mut rules);
-    add_values(schema, &mut rules);
-    rules
+    let values = values_of(schema, kinds.as_ref());
+    let is_other = |it: &Value| !it.is_null() && fitting(it, kinds.as_ref()).as_ref() != Some(it);
+    let mut is_doubtful = list(schema, "enum").any(is_other);
+    if !values.is_empty() && values.len() <= MOST_VALUES {
+        rules.insert("enum".into(), values.into());
+    }
+    for [least, most] in [
+        ["minLength", "maxLength"],
+        ["minItems", "maxItems"],
+        ["minimum", "maximum"],
+    ] {
+        let limit = |keyword: &str| rules.get(keyword).and_then(Value::as_f64);
+        if limit(least)
+            .zip(limit(most))
+            .is_some_and(|(least, most)| least > most)
+        {
+            rules.retain(|keyword, _| keyword != least && keyword != most);
+            is_doubtful = true;
+        }
+    }
+    let has_lost = |it: &str| schema.contains_key(it) && !rules.contains_key(it);
+    is_doubtful |= has_lost("const") || (has_lost("pattern") && !is_picture(schema));
+    (rules, is_doubtful)
 }
 
 /// Returns the types, and a guess if there are none.
@@ -96,32 +126,89 @@ fn exclude_limits(schema: &Object, rules: &mut Object) {
     }
 }
 
-fn add_values(schema: &Object, rules: &mut Object) {
-    let values = values_of(schema);
-    if !values.is_empty() && values.len() <= MOST_VALUES {
-        rules.insert("enum".into(), values.into());
-    }
+/// Returns the different values that a schema lists, each as one of these types.
+fn values_of(schema: &Object, kinds: Option<&Value>) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    let values = list(schema, "enum").filter_map(|it| fitting(it, kinds));
+    values.filter(|it| seen.insert(it.clone())).collect()
 }
 
-/// Returns the different values that a schema lists.
-fn values_of(schema: &Object) -> Vec<Value> {
-    let mut seen = HashSet::new();
-    let values = list(schema, "enum").filter(|it| seen.insert(*it));
-    values.cloned().collect()
+/// Returns a value as one of these types, if it can be written so.
+fn fitting(value: &Value, kinds: Option<&Value>) -> Option<Value> {
+    let Some(kinds) = kinds else {
+        return Some(value.clone());
+    };
+    let text = text_of(value);
+    let parsed = serde_json::from_str(&text).ok();
+    let mut all = [Some(value.clone()), parsed, Some(text.into())]
+        .into_iter()
+        .flatten();
+    all.find(|value| {
+        let names: &[&str] = match value {
+            Value::Null => &["null"],
+            Value::Bool(_) => &["boolean"],
+            Value::Number(it) if it.is_f64() => &["number"],
+            Value::Number(_) => &["integer", "number"],
+            Value::String(_) => &["string"],
+            Value::Array(_) => &["array"],
+            Value::Object(_) => &["object"],
+        };
+        names.iter().any(|name| {
+            kinds == name
+                || kinds
+                    .as_array()
+                    .is_some_and(|it| it.contains(&(*name).into()))
+        })
+    })
 }
 
 /// Returns what a description has to say because the rules cannot.
-pub(super) fn note_of(schema: &Object) -> Option<String> {
-    if is_binary(schema) {
-        return Some("The bytes in base64.".to_owned());
+pub(crate) fn note_of(schema: &Object) -> Option<String> {
+    let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
+    let mut notes = Vec::new();
+    let is_text = schema
+        .get("type")
+        .is_none_or(|it| it != "integer" && it != "number");
+    match text("format").or(text("contentEncoding")) {
+        Some("binary") => notes.push("The bytes in base64.".to_owned()),
+        Some("byte" | "base64") => notes.push("In base64.".to_owned()),
+        Some("duration") => notes.push("Format: duration (ISO 8601), such as P1DT2H.".to_owned()),
+        Some(format)
+            if is_text && !FORMATS.contains(&format) && !SAYING_NOTHING.contains(&format) =>
+        {
+            notes.push(format!("Format: {}.", clipped(&plain(format), 40)));
+        }
+        _ => {}
+    }
+    if let Some(pattern) = text("pattern").filter(|_| pattern_of(schema).is_none()) {
+        notes.push(format!("Pattern: {}.", clipped(&plain(pattern), 80)));
+    }
+    let places = list(schema, "prefixItems").map(|it| it["type"].as_str().unwrap_or("any"));
+    let places = places.collect::<Vec<_>>().join(", ");
+    if !places.is_empty() {
+        notes.push(format!("Its items are, in this order: {places}."));
     }
     let count = list(schema, "enum").count();
-    if count <= MOST_VALUES || values_of(schema).len() <= MOST_VALUES {
-        return None;
+    if count > MOST_VALUES && values_of(schema, None).len() > MOST_VALUES {
+        let named = list(schema, "enum").take(NAMED_VALUES).map(text_of);
+        let named = named.collect::<Vec<_>>().join(", ");
+        notes.push(format!("One of {count} values, such as {named}."));
     }
-    let named = list(schema, "enum").take(NAMED_VALUES).map(text_of);
-    let named = named.collect::<Vec<_>>().join(", ");
-    Some(format!("One of {count} values, such as {named}."))
+    if count == 0 && !schema.contains_key("default") {
+        let example = schema
+            .get("example")
+            .or_else(|| list(schema, "examples").next());
+        notes.extend(example.and_then(such_as));
+    }
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
+/// Returns an example as a sentence, if it is short.
+pub(crate) fn such_as(example: &Value) -> Option<String> {
+    let is_telling = example.is_string() || example.is_number();
+    let text = plain(&text_of(example));
+    let is_short = (1..=LONGEST_EXAMPLE).contains(&text.len());
+    (is_telling && is_short).then(|| format!("Example: {text}."))
 }
 
 fn text_of(value: &Value) -> String {
@@ -138,6 +225,48 @@ pub(super) fn is_binary(schema: &Object) -> bool {
         .is_some_and(|it| it != "application/json");
     let format = schema.get("format").and_then(Value::as_str);
     is_text && (has_media_type || format == Some("binary"))
+}
+
+/// Returns a schema's pattern as validators read it. `None` for one that no text matches, such as one
+/// with the flags of another language, and for one that the document's own examples do not match.
+fn pattern_of(schema: &Object) -> Option<String> {
+    let written = schema.get("pattern")?.as_str()?;
+    // As it stands in source code.
+    let inner = written
+        .strip_prefix('/')
+        .and_then(|it| it.strip_suffix('/'));
+    let inner = inner.filter(|it| it.starts_with('^') || it.ends_with('$'));
+    let pattern = inner.unwrap_or(written);
+    let has_flags = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase());
+    let ends = pattern
+        .rsplit_once("$/")
+        .is_some_and(|(_, flags)| has_flags(flags));
+    if ends || pattern.starts_with("/^") || is_picture(schema) || !is_pattern(pattern) {
+        return None;
+    }
+    let said = ["example", "default"]
+        .iter()
+        .filter_map(|it| schema.get(*it));
+    let said = said
+        .chain(list(schema, "examples"))
+        .chain(list(schema, "enum"));
+    let mut texts = said
+        .filter(|it| it.is_string())
+        .take(MOST_VALUES)
+        .peekable();
+    if texts.peek().is_some() {
+        let rule = Schema::from_value(json!({"pattern": pattern}));
+        if texts.any(|it| !matches!(rule.check(it, ""), Ok(Ok(())))) {
+            return None;
+        }
+    }
+    Some(pattern.to_owned())
+}
+
+/// Returns true for a pattern that is a picture of its values, such as `YYYY-MM-DD`.
+fn is_picture(schema: &Object) -> bool {
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    pattern.is_some_and(|it| !it.contains(|it| "^$[](){}*+?\\|".contains(it)))
 }
 
 /// Returns true if the validator knows what the pattern means.

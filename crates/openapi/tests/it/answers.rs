@@ -145,6 +145,23 @@ async fn an_answer_is_cut_with_a_notice_and_names_the_next_page() {
     assert!(answer["items"].as_array().unwrap().len() > 100);
     assert!(answer["html"].as_str().unwrap().len() > 20_000);
 
+    // Small fields stay whole, and what counts is the size in JSON.
+    let [small, large] = [20_000, 200_000].map(|size| "z".repeat(size));
+    for (answer, longest) in [
+        (json!({"a": small, "b": small, "c": large}), 66 * 1024),
+        (json!("\"".repeat(200_000)), 66 * 1024),
+        (
+            json!({"a": "\u{1}".repeat(50_000), "b": ["\n".repeat(70_000)]}),
+            66 * 1024,
+        ),
+    ] {
+        let (result, _) = answered(0, json!({}), 200, &[JSON], &answer.to_string()).await;
+        let cut = result.unwrap();
+        let size = cut.to_string().len();
+        assert!(size < longest && size > 60 * 1024, "{size}");
+        assert!(answer["c"].is_null() || (cut["a"] == small && cut["b"] == small));
+    }
+
     let link = &[
         JSON,
         (
@@ -155,7 +172,7 @@ async fn an_answer_is_cut_with_a_notice_and_names_the_next_page() {
     let (result, _) = answered(0, json!({}), 200, link, "[1]").await;
     assert_eq!(
         result.unwrap(),
-        json!({"items": [1], "_next": {"page": "2", "filter_tag": "a"}})
+        json!({"items": [1], "_next": {"page": 2, "filter_tag": "a"}})
     );
 }
 

@@ -296,7 +296,7 @@ fn urls_of_authorization_servers_use_tls() {
         "https://login.example/a\nb",
         "https://login.example/{{ x }}",
         "https://",
-        "/relative",
+        "javascript:x",
         "",
     ] {
         for scheme in [code(url, good), code(good, url), client(url)] {

@@ -58,14 +58,20 @@ fn nothing_becomes_a_tool_that_nobody_chose() {
         .reduce()
         .unwrap_err()
         .to_string();
-    assert_eq!(error, "the document has no tag \"cats\"");
+    assert_eq!(
+        error,
+        "the document has no tag \"cats\" (--include-tag); did you mean \"pets\"?"
+    );
     let error = api()
         .include_all()
         .rename("nothing", "A")
         .reduce()
         .unwrap_err()
         .to_string();
-    assert_eq!(error, "the document has no operation \"nothing\"");
+    assert!(
+        error.starts_with("the document has no operation \"nothing\" (--rename)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -144,7 +150,7 @@ fn the_owner_says_what_the_document_does_not() {
         .reduce()
         .unwrap_err()
         .to_string();
-    assert!(error.contains("none of the operations"), "{error}");
+    assert!(error.contains("it has no parameter \"nothing\""), "{error}");
     let error = self::api()
         .include_all()
         .server_variable("region", "moon")
@@ -184,21 +190,58 @@ fn too_many_tools_need_a_decision() {
 }
 
 #[test]
-fn tools_of_the_same_name_are_left_out_together() {
-    let mut document = document();
-    document["paths"]["/twin"] = json!({"get": {"operationId": "list_pets", "responses": {}}});
-    let reduction = OpenApi::new(document)
-        .unwrap()
-        .include_all()
-        .reduce()
-        .unwrap();
-    let left_out: Vec<_> = reduction
-        .report
-        .left_out
-        .iter()
-        .map(|it| &*it.operation)
-        .collect();
-    assert_eq!(left_out, ["GET /vault", "GET /pets", "GET /twin"]);
+fn no_tool_is_lost_to_another_one_of_its_name() {
+    let reduced = |operations: &[(&str, &str, &str)]| {
+        let mut document = document();
+        document["paths"] = json!({});
+        for (method, path, id) in operations {
+            document["paths"][path][method] = json!({"operationId": id, "responses": {}});
+        }
+        let api = OpenApi::new(document).unwrap().include_all();
+        ids(&api.rename("POST /renamed", "Chosen").reduce().unwrap())
+    };
+    let renamed = ("post", "/renamed", "a");
+    for (operations, names) in [
+        (
+            vec![("get", "/a", "list_pets"), ("get", "/b", "listPets")],
+            "ListPets ListPets_2",
+        ),
+        (
+            vec![
+                ("get", "/a", "pets"),
+                ("put", "/a", "pets"),
+                ("get", "/b", "Pets"),
+            ],
+            "Pets PetsPut Pets_2",
+        ),
+        // As FastAPI names operations: by function, path and method.
+        (
+            vec![("get", "/v2/all-items/", "read_v2_all_items__get")],
+            "Read",
+        ),
+        (
+            vec![
+                ("get", "/many", "many_many_get"),
+                ("post", "/many", "many_many_get"),
+            ],
+            "ManyGet ManyPost",
+        ),
+        (
+            vec![("get", "/a", "list_a_get"), ("get", "/b", "list_b_get")],
+            "ListAGet ListBGet",
+        ),
+        (vec![("get", "/a", "a_get")], "AGet"),
+        (vec![("get", "/chosen", "chosen")], "Chosen ChosenGet"),
+    ] {
+        let mut all = vec![renamed];
+        all.extend(operations);
+        let made = reduced(&all)
+            .iter()
+            .map(|it| it[5..].replace("@1.0.0", ""))
+            .collect::<Vec<_>>();
+        let names: Vec<_> = names.split(' ').collect();
+        assert_eq!(made[made.len() - names.len()..], names, "{all:?}");
+    }
 }
 
 #[test]

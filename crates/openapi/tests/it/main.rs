@@ -2,9 +2,11 @@
 
 mod answers;
 mod attacks;
+mod cases;
 mod choices;
 mod documents;
 mod inputs;
+mod long;
 mod mutations;
 mod recorder;
 mod requests;

@@ -235,6 +235,7 @@ async fn the_published_typescript_clients_read_the_metadata_of_sign_in() {
 mod long {
     use super::*;
     use lambda_tools::{Context, Failure, Server, Tool, Toolkit};
+    use lambda_tools_openapi::OpenApi;
     use schemars::JsonSchema;
     use serde::Deserialize;
     use test_support::Served;
@@ -275,6 +276,67 @@ mod long {
             Tool::new("Rust.Name@1.0.0", name_of),
         ];
         Server::new(Toolkit::new(tools).unwrap())
+    }
+
+    /// The keywords that lost them their tools are in no list.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs packages of PyPI; run .ci/long"]
+    async fn lists_have_what_strict_clients_read() {
+        let document = std::fs::read(repository("target/openapi-documents/figma.json")).unwrap();
+        let api = OpenApi::new(serde_json::from_slice(&document).unwrap()).unwrap();
+        let tools = api.include_all().list_all().tools().unwrap();
+        for server in [nullable(), Server::new(Toolkit::new(tools).unwrap())] {
+            let served = Served::start(server.into_router().unwrap()).await;
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            let request = client.post(format!("{}/mcp", served.url)).json(&request);
+            let request = request.header("accept", "application/json, text/event-stream");
+            let mut response: Value = request
+                .header("mcp-protocol-version", LEGACY)
+                .send()
+                .await
+                .unwrap()
+                .json()
+                .await
+                .unwrap();
+            let list = repository("target/tmp/strict-list.json");
+            std::fs::write(&list, response["result"]["tools"].take().to_string()).unwrap();
+            let mut command = limited(repository("target/venv-openapi-tools/bin/python"));
+            command
+                .arg(repository("tests/openapi/check_tools.py"))
+                .arg("--clients")
+                .arg(list);
+            stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
+        }
+    }
+
+    /// Each lost the whole list to one keyword.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs agents' frameworks; run .ci/long"]
+    async fn strict_clients_list_the_tools_of_whole_documents() {
+        for name in ["figma", "github"] {
+            let text = std::fs::read(repository(&format!("target/openapi-documents/{name}.json")))
+                .unwrap();
+            let api = OpenApi::new(serde_json::from_slice(&text).unwrap()).unwrap();
+            let api = api.include_all().list_all().base_url("https://api.example");
+            let toolkit = Toolkit::new(api.tools().unwrap()).unwrap();
+            let served = Served::start(Server::new(toolkit).into_router().unwrap()).await;
+            for (environment, framework) in [
+                ("venv-agents", "autogen"),
+                ("venv-agents", "semantic-kernel"),
+                ("venv-strict-clients", "crewai"),
+                ("venv-strict-clients", "haystack"),
+            ] {
+                let mut command = limited(repository(&format!("target/{environment}/bin/python")));
+                command.arg(repository("functions/toolbox/tests/agent_frameworks.py"));
+                let url = format!("{}/mcp", served.url);
+                command
+                    .args([framework, &url])
+                    .env("HOME", repository("target/tmp"));
+                // It fails if the client has fewer tools than the server lists.
+                stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
+            }
+        }
     }
 
     /// Both lost all tools of a server that lists `"type": ["string", "null"]` once.

@@ -9,18 +9,19 @@ use serde_json::Value;
 
 use super::{ParameterErrors, walk};
 
-/// A compiled schema.
-pub struct Validator(jsonschema::Validator);
+/// A compiled schema, and whether its formats are rules.
+pub struct Validator(jsonschema::Validator, bool);
 
 impl Validator {
-    /// Compiles a schema. The error is the reason why it is invalid.
-    pub(super) fn of(schema: &Value) -> Result<Self, String> {
-        let mut options = jsonschema::options().should_validate_formats(true);
+    /// Compiles a schema, whose formats are rules or annotations. The error is the reason why it is
+    /// invalid.
+    pub(super) fn of(schema: &Value, asserts_formats: bool) -> Result<Self, String> {
+        let mut options = jsonschema::options().should_validate_formats(asserts_formats);
         if schema.get("$schema").is_none() {
             options = options.with_draft(draft_for(schema));
         }
         let validator = options.build(schema).map_err(|error| error.to_string());
-        validator.map(Self)
+        validator.map(|it| Self(it, asserts_formats))
     }
 
     /// Returns true for a valid value. Called only for values that [`fast_check`](super::fast_check)

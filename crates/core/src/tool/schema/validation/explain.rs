@@ -68,6 +68,7 @@ pub(super) fn messages(
     } else if walk::forbidden_reference(schema).is_none() {
         let mut explainer = Explainer {
             dialect: schema.get("$schema"),
+            asserts_formats: validator.1,
             validators: HashMap::new(),
             collector: &mut collector,
         };
@@ -111,6 +112,7 @@ fn report(validator: &Validator, part: SchemaPart<'_>, collector: &mut MessageCo
 struct Explainer<'a> {
     /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
+    asserts_formats: bool,
     /// By the place of their schema in the whole schema.
     validators: HashMap<String, Option<Rc<Validator>>>,
     collector: &'a mut MessageCollector,
@@ -194,7 +196,9 @@ impl Explainer<'_> {
         if let (Some(dialect), Some(object)) = (self.dialect, schema.as_object_mut()) {
             object.insert("$schema".into(), dialect.clone());
         }
-        let validator = Validator::of(&schema).ok().map(Rc::new);
+        let validator = Validator::of(&schema, self.asserts_formats)
+            .ok()
+            .map(Rc::new);
         self.validators.insert(place.to_owned(), validator.clone());
         validator
     }

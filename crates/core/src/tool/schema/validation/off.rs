@@ -14,7 +14,7 @@ impl Validator {
         clippy::unnecessary_wraps,
         reason = "the same signature as with the feature"
     )]
-    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+    pub(super) fn of(schema: &Value, _: bool) -> Result<Self, String> {
         let knows_schema = fast_check::knows(schema);
         Ok(Self { knows_schema })
     }

@@ -1,0 +1,210 @@
+//! Small documents, each with a mistake that a conversion could make: `tests/cases/KIND/NAME.json`.
+//!
+//! The field `x-case` of a document says in words what is right, and as data: the options of the
+//! command (`flags`), the call, the API's answer and the values of secrets (`env`), and what to
+//! `expect` of the report, the tools, the request or the answer.
+
+use std::fs;
+
+use axum::response::Response;
+use lambda_tools_core::{Failure, Toolkit, testing};
+use lambda_tools_openapi::{OpenApi, Reduction};
+use serde_json::{Value, json};
+use test_support::repository;
+
+use crate::recorder::{Recorder, call};
+
+/// Returns what differs from what is expected.
+async fn judged(case: &Value, document: Value) -> Vec<String> {
+    let expected = case["expect"].as_object().unwrap();
+    let listed = |name: &str| {
+        let texts = case["expect"][name].as_array().into_iter().flatten();
+        texts.map(|it| it.as_str().unwrap()).collect::<Vec<_>>()
+    };
+    let mut faults = Vec::new();
+    let mut lacks = |all: &[&str], text: &str| {
+        let missing = all.iter().filter(|it| !text.contains(**it));
+        faults.extend(missing.map(|it| format!("no {it:?} in {text}")));
+    };
+    let reduced = OpenApi::new(document).and_then(|api| api_of(case, api).reduce());
+    let Reduction { tools, report, .. } = match reduced {
+        Ok(it) => it,
+        Err(error) if expected.contains_key("error") => {
+            lacks(&listed("error"), &error.to_string());
+            return faults;
+        }
+        Err(error) => return vec![error.to_string()],
+    };
+    let file: Value = serde_json::from_str(&tools.to_json()).unwrap();
+    let tool = &file["tools"][0];
+    lacks(&listed("says"), &tool.to_string());
+    lacks(&listed("notes"), &format!("{:?}", report.notes));
+    lacks(&listed("left_out"), &format!("{:?}", report.left_out));
+    for (place, whole) in [("tool", tool), ("file", &file)] {
+        for (pointer, value) in case["expect"][place].as_object().into_iter().flatten() {
+            if whole.pointer(pointer) != Some(value) {
+                faults.push(format!("{pointer} is not {value} in {whole}"));
+            }
+        }
+    }
+    for pointer in listed("absent") {
+        faults.extend(tool.pointer(pointer).map(|it| format!("{pointer} is {it}")));
+    }
+    let ids: Vec<_> = file["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
+    if expected.contains_key("ids") && json!(ids) != case["expect"]["ids"] {
+        faults.push(format!("the ids are {ids:?}"));
+    }
+    if expected.contains_key("error") {
+        faults.push("there is no error".to_owned());
+    }
+    if !case["call"].is_object() {
+        return faults;
+    }
+    let answer = case["answer"].clone();
+    let api = Recorder::answering(move |_| response_of(&answer)).await;
+    let mut cx = testing::context().user_id("ada");
+    for id in tools.secrets() {
+        let value = case["env"][&id]
+            .as_str()
+            .unwrap_or("user:secret-value")
+            .to_owned();
+        cx = cx.secret(id, value);
+    }
+    let toolkit = Toolkit::new(tools.base_url(&api.url).allow_private().tools().unwrap()).unwrap();
+    let (entry, input) = (&toolkit.entries()[0], case["call"].clone());
+    let outcome = match entry.tool.input.check(&input, "input").unwrap() {
+        Ok(()) => call(entry, input, &cx.build()).await,
+        Err(errors) => Err(Failure::new(format!("{errors:?}"))),
+    };
+    let requests = api.take();
+    if expected.contains_key("refused") {
+        let error = outcome
+            .err()
+            .map(|it| it.message().to_owned())
+            .unwrap_or_default();
+        if !requests.is_empty() || !listed("refused").iter().all(|it| error.contains(it)) {
+            faults.push(format!("it is not refused: {error} {requests:?}"));
+        }
+        return faults;
+    }
+    let ([request], Ok(answer)) = (&*requests, &outcome) else {
+        return vec![format!("{outcome:?} {requests:?}")];
+    };
+    let body = String::from_utf8_lossy(&request.body);
+    let mut is = |name: &str, seen: Value| {
+        if let Some(wanted) = expected.get(name).filter(|it| **it != seen) {
+            faults.push(format!("{name} is {seen}, not {wanted}"));
+        }
+    };
+    is("target", request.target.as_str().into());
+    is("body", (&*body).into());
+    is("answer", answer.clone());
+    for (name, value) in case["expect"]["headers"].as_object().into_iter().flatten() {
+        if request.header(name) != value.as_str() {
+            faults.push(format!("{name} is {:?}, not {value}", request.header(name)));
+        }
+    }
+    let missing = listed("body_has")
+        .into_iter()
+        .filter(|it| !body.contains(it));
+    faults.extend(missing.map(|it| format!("no {it:?} in {body:?}")));
+    faults
+}
+
+/// Returns the API with the options of a case; it has one operation, or all are chosen.
+fn api_of(case: &Value, api: OpenApi) -> OpenApi {
+    let flags = case["flags"].as_array().cloned().unwrap_or_default();
+    let flags: Vec<_> = flags.iter().map(|it| it.as_str().unwrap()).collect();
+    let pair = |text: &str| {
+        let (name, value) = text.split_once('=').unwrap();
+        (name.to_owned(), value.to_owned())
+    };
+    let api = match case["choose"].as_str() {
+        Some(id) => api.include_operations([id]),
+        None => api.include_all(),
+    };
+    let mut flags = flags.into_iter();
+    let mut api = api;
+    while let Some(flag) = flags.next() {
+        let mut value = || flags.next().unwrap();
+        api = match flag {
+            "--all" => api,
+            "--server-variable" => {
+                let (name, value) = pair(value());
+                api.server_variable(name, value)
+            }
+            "--secret" => {
+                let (name, value) = pair(value());
+                api.secret(name, value)
+            }
+            "--rename" => {
+                let (name, value) = pair(value());
+                api.rename(name, value)
+            }
+            "--security" => api.security([value()]),
+            "--host" => api.hosts([value()]),
+            "--bearer" => api.bearer(value()),
+            "--base-url" => api.base_url(value()),
+            "--document-url" => api.document_url(value()),
+            "--include-tag" => api.include_tags([value()]),
+            "--idempotency-header" => api.idempotency_header(value()),
+            other => panic!("{other}"),
+        };
+    }
+    api
+}
+
+fn response_of(answer: &Value) -> Response {
+    let status = answer["status"].as_u64().unwrap_or(200);
+    let mut response = Response::builder().status(u16::try_from(status).unwrap());
+    let usual = json!({"content-type": "application/json"});
+    let headers = answer["headers"].as_object().or(usual.as_object());
+    for (name, value) in headers.into_iter().flatten() {
+        response = response.header(name, value.as_str().unwrap());
+    }
+    let bytes = match answer["body_hex"].as_str() {
+        Some(digits) => (0..digits.len() / 2)
+            .map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
+            .collect(),
+        None => answer["body"].as_str().unwrap_or("{}").as_bytes().to_vec(),
+    };
+    response.body(bytes.into()).unwrap()
+}
+
+#[tokio::test]
+async fn each_case_is_right() {
+    let folder = repository("crates/openapi/tests/cases");
+    let mut failed = Vec::new();
+    let mut count = 0;
+    let mut kinds: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    kinds.sort();
+    for kind in kinds {
+        let mut files: Vec<_> = fs::read_dir(&kind)
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .collect();
+        files.sort();
+        for file in files {
+            let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+            let case = document.as_object_mut().unwrap().remove("x-case").unwrap();
+            let name = file
+                .strip_prefix(kind.parent().unwrap())
+                .unwrap()
+                .display()
+                .to_string();
+            let faults = judged(&case, document).await;
+            failed.extend(faults.into_iter().map(|it| format!("{name}: {it}\n")));
+            count += 1;
+        }
+    }
+    assert!(count >= 54, "{count}");
+    assert!(failed.is_empty(), "{}", failed.concat());
+}

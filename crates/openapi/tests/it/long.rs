@@ -1,0 +1,167 @@
+//! Documents of web frameworks become tools, and each call of a tool gets an answer of the
+//! application that the document describes. A framework that rejects a request as malformed says
+//! that the conversion is wrong.
+//!
+//! `.ci/long` installs what these tests need, and runs them.
+
+use std::{process::Command, time::Duration};
+
+use lambda_tools_core::{Failure, Toolkit};
+use lambda_tools_openapi::{ApiTools, OpenApi, Reduction};
+use serde_json::{Value, json};
+use test_support::{Running, isolated, node, repository};
+
+use crate::{
+    inputs::Inputs,
+    recorder::{call, context},
+};
+
+/// The number of calls of each tool. With fewer, some optional parameters would never be sent.
+const CALLS: usize = 40;
+
+#[tokio::test]
+#[ignore = "needs FastAPI; run .ci/long"]
+async fn fastapi_answers_every_call() {
+    let application = python("fastapi_app.py");
+    // No tool can ask a user for the password, which this flow needs.
+    let left_out = ["GET /me"];
+    check("FastAPI", application, "/openapi.json", &left_out).await;
+}
+
+#[tokio::test]
+#[ignore = "needs Litestar; run .ci/long"]
+async fn litestar_answers_every_call() {
+    let application = python("litestar_app.py");
+    check("Litestar", application, "/schema/openapi.json", &[]).await;
+}
+
+#[tokio::test]
+#[ignore = "needs Fastify; run .ci/long"]
+async fn fastify_answers_every_call() {
+    let mut application = Command::new(node());
+    application.arg(repository("target/frameworks/app.mjs"));
+    check("Fastify", application, "/openapi.json", &[]).await;
+}
+
+fn python(file: &str) -> Command {
+    let mut command = Command::new(repository("target/venv-frameworks/bin/python"));
+    command.arg(repository("tests/frameworks").join(file));
+    command
+}
+
+/// Starts an application, and calls all operations of its document; those that are left out, with a
+/// token.
+async fn check(name: &str, mut application: Command, document: &str, left_out: &[&str]) {
+    application.arg("0");
+    // It ends when this is dropped, also if the test fails.
+    let running = Running::start(&mut isolated(application));
+    let line = running.line_with("http://127.0.0.1:", 60);
+    let url = line.trim();
+    let document = fetched(&format!("{url}{document}")).await;
+    let api = OpenApi::new(document).unwrap();
+    let api = api.list_all().base_url(url).allow_private();
+    let Reduction { tools, report, .. } = api.clone().include_all().reduce().unwrap();
+    let named: Vec<_> = report.left_out.iter().map(|it| &*it.operation).collect();
+    assert_eq!(named, left_out, "{name}");
+    let mut faults = faults_of(tools).await;
+    if !left_out.is_empty() {
+        let with_token = api.include_operations(left_out.iter().copied());
+        let reduction = with_token.bearer("TOKEN").reduce().unwrap();
+        faults.extend(faults_of(reduction.tools).await);
+    }
+    assert_eq!(faults.len(), report.operations, "{name}");
+    let answered = faults.iter().filter(|it| it.is_empty()).count();
+    println!("{name}: {answered} of {} operations", faults.len());
+    let faults: Vec<_> = faults.concat();
+    assert!(faults.is_empty(), "{name}:\n{}", faults.join("\n"));
+}
+
+async fn fetched(url: &str) -> Value {
+    // A proxy of the environment could not reach this machine.
+    let client = reqwest::Client::builder().no_proxy();
+    let client = client.timeout(Duration::from_secs(60)).build().unwrap();
+    let response = client.get(url).send().await.unwrap();
+    let text = response.error_for_status().unwrap().text().await.unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Returns what is wrong with the calls of each tool: the first one of each kind of failure.
+async fn faults_of(tools: ApiTools) -> Vec<Vec<String>> {
+    let cx = context(&tools);
+    let toolkit = Toolkit::new(tools.tools().unwrap()).unwrap();
+    let mut inputs = Inputs::new();
+    let mut all = Vec::new();
+    for entry in toolkit.entries() {
+        let schema = as_read(entry.tool.input.value());
+        let mut faults: Vec<(String, String)> = Vec::new();
+        for _ in 0..CALLS {
+            let input = inputs.value(&schema);
+            let sent = input.to_string();
+            let Err(failure) = call(entry, input, &cx).await else {
+                continue;
+            };
+            let message = failure.message().to_owned();
+            if is_fault(&failure) && !faults.iter().any(|(known, _)| *known == message) {
+                let prompt = failure.parts().additional_prompt_content.clone();
+                let prompt = prompt.unwrap_or_default();
+                let id = entry.id.qualified();
+                let text = format!("{id} {sent}: {message} {prompt}");
+                faults.push((message, text));
+            }
+        }
+        all.push(faults.into_iter().map(|(_, text)| text).collect());
+    }
+    all
+}
+
+/// Returns true for a failure that is not about what was asked for: a generated input names things
+/// that do not exist, and credentials that nobody gave it.
+fn is_fault(failure: &Failure) -> bool {
+    let status = failure.parts().developer_message.as_deref();
+    let answers = [401, 403, 404, 409].map(|it| format!("HTTP status {it}"));
+    !answers.iter().any(|it| Some(&**it) == status)
+}
+
+/// Returns a schema with what only its descriptions say to a model.
+fn as_read(schema: &Value) -> Value {
+    let text = schema["description"].as_str().unwrap_or_default();
+    let is_text = |it: &Value| it["type"] == "string" || it["type"] == json!(["string", "null"]);
+    let mut branches = schema["anyOf"].as_array().into_iter().flatten();
+    let may_be_text = is_text(schema) || branches.any(is_text);
+    if may_be_text
+        && schema.get("enum").is_none()
+        && let Some(example) = example_in(text)
+    {
+        return json!({"const": example});
+    }
+    let mut read = schema.clone();
+    if let Some(items) = read.get_mut("items") {
+        *items = if text.contains("in this order: integer") {
+            json!({"type": "integer"})
+        } else {
+            as_read(items)
+        };
+    }
+    if let Some(Value::Array(branches)) = read.get_mut("anyOf") {
+        branches.iter_mut().for_each(|it| *it = as_read(it));
+    }
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = read.get_mut("properties") {
+        // It has the properties of the schema around it, which the generator does not know.
+        let is_same = |it: &Value| {
+            let text = it["description"].as_str();
+            text.is_some_and(|it| it.starts_with("The same again"))
+        };
+        properties.retain(|name, it| !is_same(it) || required.iter().any(|it| it == name));
+        properties.values_mut().for_each(|it| *it = as_read(it));
+    }
+    read
+}
+
+/// Returns the value that a description names as an example.
+fn example_in(text: &str) -> Option<&str> {
+    let after = text.split_once("such as ");
+    let (_, after) = after.or_else(|| text.split_once("Example: "))?;
+    let word = after.split_whitespace().next()?;
+    Some(word.trim_end_matches(['.', ',']))
+}
