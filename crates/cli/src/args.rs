@@ -31,7 +31,7 @@ pub(crate) enum Command {
 /// The options of `lambda-tools openapi`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A file or a URL: OpenAPI 3.0 or 3.1, JSON or YAML
+    /// A file or a URL: OpenAPI 3.0, 3.1 or 3.2, JSON or YAML
     pub(crate) document: String,
     #[command(flatten)]
     pub(crate) choice: Choice,
@@ -121,7 +121,7 @@ pub(crate) struct Access {
     /// Sends a secret as a bearer token, whatever the document says
     #[arg(long, value_name = "SECRET_ID")]
     pub(crate) bearer: Option<String>,
-    /// Prefers security schemes where there are alternatives
+    /// Chooses security schemes, among alternatives or where the document names none; `SCHEME:FLOW` also a flow
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',')]
     pub(crate) security: Vec<String>,
     /// Sends the call's id in a header, by which the API recognizes repeated requests

@@ -3,7 +3,10 @@
 //! They are a file that an owner reads, edits and commits. The program that serves them parses no
 //! OpenAPI document.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
@@ -293,7 +296,8 @@ impl ApiTools {
     #[must_use]
     pub fn made_with(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.made_with = arguments.into_iter().collect();
-        self.checksum = self.hash();
+        self.checksum.clear();
+        self.checksum = hash(&self.to_json());
         self
     }
 
@@ -301,15 +305,9 @@ impl ApiTools {
     #[doc(hidden)]
     #[must_use]
     pub fn is_edited(json: &str) -> bool {
-        Self::from_json(json).map_or(true, |it| it.checksum != it.hash())
-    }
-
-    fn hash(&self) -> String {
-        let bare = Self {
-            checksum: String::new(),
-            ..self.clone()
-        };
-        STANDARD.encode(Sha256::digest(bare.to_json()))
+        Self::from_json(json).map_or(true, |mut it| {
+            mem::take(&mut it.checksum) != hash(&it.to_json())
+        })
     }
 
     /// Reads a file that [`to_json`](Self::to_json) has written, such as
@@ -461,6 +459,10 @@ impl Credential {
             } => vec![client_id, client_secret],
         }
     }
+}
+
+fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]

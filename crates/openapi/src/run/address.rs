@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use lambda_tools_core::addresses::is_global;
+use lambda_tools_core::addresses::{is_global, only_global};
 use reqwest::{Url, dns};
 
 use crate::{ApiTools, OpenApiError, plan::Credential, servers};
@@ -58,13 +58,8 @@ impl dns::Resolve for PublicNames {
     fn resolve(&self, name: dns::Name) -> dns::Resolving {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let found: Vec<_> = found.collect();
-            // A name that also has another address is suspect.
-            if found.iter().any(|it| !is_global(it.ip())) {
-                return Err(
-                    "the name leads to an address that is not reachable from the internet".into(),
-                );
-            }
+            let found = only_global(found.collect())
+                .ok_or("the name leads to an address that is not reachable from the internet")?;
             Ok(Box::new(found.into_iter()) as dns::Addrs)
         })
     }

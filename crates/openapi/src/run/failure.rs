@@ -1,15 +1,12 @@
 //! Failures with the API's own messages, and whether the call may be repeated.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use http::header::{HeaderName, LOCATION, RETRY_AFTER};
+use http::header::{HeaderName, LOCATION};
 use lambda_tools_core::{
-    Context, Failure, retry_after,
-    text::clipped,
-    tool::failure::response::api_error::{start_of, text_in},
+    Context, Failure, text::clipped, tool::failure::response::api_error::ApiError,
 };
 use reqwest::Response;
-use serde_json::Value;
 
 use crate::plan::ApiTool;
 
@@ -33,34 +30,24 @@ pub(super) async fn of_response(
     repeats: bool,
     cx: &Context,
 ) -> Failure {
-    let status = response.status().as_u16();
-    let header = |name| header_of(&response, name);
-    let wait = header(RETRY_AFTER).and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
-    let place = header(LOCATION);
-    let (body, is_whole) = start_of(http::Response::from(response).into_body()).await;
-    let mut body = String::from_utf8_lossy(&body).into_owned();
-    let said = serde_json::from_str(&body)
-        .ok()
-        .and_then(|value: Value| text_in(&value).map(str::to_owned));
-    let is_json = said.is_some();
+    let place = header_of(&response, LOCATION);
+    let error = ApiError::read(response.into()).await;
+    let status = error.status.as_u16();
+    let said = error.said.clone();
     let said = said.or_else(|| place.map(|it| format!("it is at {it}")));
     let said = said.map(|text| clipped(&redacted(text, cx), LONGEST_MESSAGE).into_owned());
-    if !is_whole {
-        // By this mark, the redaction recognizes the start of a secret.
-        body = format!("{}…", body.trim_end_matches(['\u{fffd}', ' ', '\n']));
-    }
     let meaning = meaning_of(status, plan, repeats);
     let failure = Failure::new(match &said {
         Some(text) => format!("{meaning}: {text}"),
         None => meaning,
     });
     let failure = failure.developer_message(format!("HTTP status {status}"));
-    let failure = match prompt(&body, is_json, plan) {
+    let failure = match prompt(&error, plan) {
         Some(text) => failure.prompt(clipped(&redacted(text, cx), LONGEST_PROMPT)),
         None => failure,
     };
     if may_retry(status, repeats) {
-        return failure.retry_after(wait.unwrap_or(DEFAULT_WAIT));
+        return failure.retry_after(error.wait.unwrap_or(DEFAULT_WAIT));
     }
     failure
 }
@@ -133,11 +120,9 @@ fn redacted(text: String, cx: &Context) -> String {
 }
 
 /// Returns the API's whole answer, with the parameters in it renamed as models know them.
-fn prompt(body: &str, is_json: bool, plan: &ApiTool) -> Option<String> {
-    let is_html = body.trim_start().starts_with('<');
-    if body.trim().is_empty() || (is_html && !is_json) {
-        return None;
-    }
+fn prompt(error: &ApiError, plan: &ApiTool) -> Option<String> {
+    error.text()?;
+    let body = &error.body;
     let renamed = plan
         .request
         .parameters
@@ -155,5 +140,5 @@ fn prompt(body: &str, is_json: bool, plan: &ApiTool) -> Option<String> {
     } else {
         format!(" ({})", names.join(", "))
     };
-    Some(format!("The API's response: {}{note}", body.trim()))
+    Some(format!("The API's response: {body}{note}"))
 }

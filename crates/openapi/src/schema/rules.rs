@@ -48,7 +48,7 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
             "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
             "uniqueItems" => value.is_boolean(),
             "format" => value.as_str().is_some_and(|it| FORMATS.contains(&it)),
-            "const" => fitting(value, kinds.as_ref()).as_ref() == Some(value),
+            "const" => fits(value, kinds.as_ref()),
             "default" => value.to_string().len() <= LONGEST_DEFAULT,
             _ => false,
         };
@@ -61,7 +61,7 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
     }
     exclude_limits(schema, &mut rules);
     let values = values_of(schema, kinds.as_ref());
-    let is_other = |it: &Value| !it.is_null() && fitting(it, kinds.as_ref()).as_ref() != Some(it);
+    let is_other = |it: &Value| !it.is_null() && !fits(it, kinds.as_ref());
     let mut is_doubtful = list(schema, "enum").any(is_other);
     if !values.is_empty() && values.len() <= MOST_VALUES {
         rules.insert("enum".into(), values.into());
@@ -135,31 +135,30 @@ fn values_of(schema: &Object, kinds: Option<&Value>) -> Vec<Value> {
 
 /// Returns a value as one of these types, if it can be written so.
 fn fitting(value: &Value, kinds: Option<&Value>) -> Option<Value> {
-    let Some(kinds) = kinds else {
+    if fits(value, kinds) {
         return Some(value.clone());
-    };
+    }
     let text = text_of(value);
     let parsed = serde_json::from_str(&text).ok();
-    let mut all = [Some(value.clone()), parsed, Some(text.into())]
-        .into_iter()
-        .flatten();
-    all.find(|value| {
-        let names: &[&str] = match value {
-            Value::Null => &["null"],
-            Value::Bool(_) => &["boolean"],
-            Value::Number(it) if it.is_f64() => &["number"],
-            Value::Number(_) => &["integer", "number"],
-            Value::String(_) => &["string"],
-            Value::Array(_) => &["array"],
-            Value::Object(_) => &["object"],
-        };
-        names.iter().any(|name| {
-            kinds == name
-                || kinds
-                    .as_array()
-                    .is_some_and(|it| it.contains(&(*name).into()))
-        })
-    })
+    let mut all = parsed.into_iter().chain([text.into()]);
+    all.find(|it| fits(it, kinds))
+}
+
+/// Returns true for a value of one of these types.
+fn fits(value: &Value, kinds: Option<&Value>) -> bool {
+    let is = |name: &str| match kinds {
+        Some(Value::Array(all)) => all.iter().any(|it| it == name),
+        Some(kind) => kind == name,
+        None => true,
+    };
+    match value {
+        Value::Null => is("null"),
+        Value::Bool(_) => is("boolean"),
+        Value::Number(it) => is("number") || (!it.is_f64() && is("integer")),
+        Value::String(_) => is("string"),
+        Value::Array(_) => is("array"),
+        Value::Object(_) => is("object"),
+    }
 }
 
 /// Returns what a description has to say because the rules cannot.

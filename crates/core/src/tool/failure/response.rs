@@ -2,13 +2,13 @@
 
 pub mod api_error;
 
-use std::time::SystemTime;
+use std::time::Duration;
 
-use http::{HeaderMap, Response, StatusCode, header::RETRY_AFTER};
+use http::{Response, StatusCode};
 use http_body::Body;
 
 use super::Failure;
-use crate::retry_after;
+use api_error::ApiError;
 
 /// The maximum length, in bytes, of a message with an API's own text.
 const LONGEST_WITH_API_TEXT: usize = 600;
@@ -39,16 +39,16 @@ impl Failure {
         R: Into<Response<B>>,
         B: Body,
     {
-        let (parts, body) = response.into().into_parts();
-        let mut failure = Self::of_status(parts.status, &parts.headers);
-        if let Some(text) = api_error::text_of(&parts.headers, body).await {
+        let error = ApiError::read(response.into()).await;
+        let mut failure = Self::of_status(error.status, error.wait);
+        if let Some(text) = error.text() {
             failure.0.message = format!("{}: {text}", failure.0.message);
             failure.0.longest_message = LONGEST_WITH_API_TEXT;
         }
         failure
     }
 
-    fn of_status(status: StatusCode, headers: &HeaderMap) -> Self {
+    fn of_status(status: StatusCode, wait: Option<Duration>) -> Self {
         let message = match status.as_u16() {
             401 | 403 => "The API rejected the credentials",
             404 | 410 => "The API does not know what was asked for",
@@ -57,8 +57,6 @@ impl Failure {
             _ => "The API rejected the request",
         };
         let failure = Self::new(message).developer_message(format!("HTTP status {status}"));
-        let after = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
-        let wait = after.and_then(|it| retry_after::parse(it.trim(), SystemTime::now()));
         match (status.as_u16(), wait) {
             (408 | 425 | 429 | 500.., Some(wait)) => failure.retry_after(wait),
             (408 | 425 | 429 | 500.., None) => failure.retry(),
@@ -69,7 +67,7 @@ impl Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use http::header::RETRY_AFTER;
 
     use super::*;
 

@@ -1,13 +1,21 @@
 //! The text of an API's response that reports an error.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    pin::pin,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Buf;
-use http::{HeaderMap, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, Response, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 use http_body::Body;
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::time;
+
+use crate::retry_after;
 
 /// The maximum number of bytes that are read of a body.
 const MAX_READ: usize = 8192;
@@ -27,31 +35,61 @@ const FIELDS: [&str; 7] = [
     "title",
 ];
 
-/// Reads the text of an error from the start of a response's body.
-pub(super) async fn text_of(headers: &HeaderMap, body: impl Body) -> Option<String> {
-    let (start, is_whole) = start_of(body).await;
-    let text = match str::from_utf8(&start) {
-        Ok(text) => text,
-        // The body goes on in the middle of a character.
-        Err(error) if error.error_len().is_none() => {
-            str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
+/// What a response says that reports an error.
+pub struct ApiError {
+    pub status: StatusCode,
+    /// The time in `Retry-After`.
+    pub wait: Option<Duration>,
+    /// The text of an error in the usual formats of JSON.
+    pub said: Option<String>,
+    /// The start of the body, with an ellipsis if there is more: by it, the redaction recognizes the
+    /// start of a secret.
+    pub body: String,
+    pub is_html: bool,
+}
+
+impl ApiError {
+    pub async fn read(response: Response<impl Body>) -> Self {
+        let (parts, body) = response.into_parts();
+        let (start, is_whole) = start_of(body).await;
+        let text = match str::from_utf8(&start) {
+            Ok(text) => text,
+            // The body goes on in the middle of a character.
+            Err(error) if error.error_len().is_none() => {
+                str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => "",
+        };
+        let value = serde_json::from_str::<Value>(text).ok();
+        let after = parts
+            .headers
+            .get(RETRY_AFTER)
+            .and_then(|it| it.to_str().ok());
+        let text = text.trim();
+        let mark = if is_whole || text.is_empty() {
+            ""
+        } else {
+            "…"
+        };
+        Self {
+            status: parts.status,
+            wait: after.and_then(|it| retry_after::parse(it.trim(), SystemTime::now())),
+            said: value.as_ref().and_then(text_in).map(str::to_owned),
+            body: format!("{text}{mark}"),
+            is_html: is_html(&parts.headers, text),
         }
-        Err(_) => return None,
-    };
-    if let Ok(value) = serde_json::from_str::<Value>(text)
-        && let Some(text) = text_in(&value)
-    {
-        return Some(text.to_owned());
     }
-    let text = text.trim();
-    // By this mark, the redaction recognizes the start of a secret.
-    let mark = if is_whole { "" } else { "…" };
-    (!text.is_empty() && !is_html(headers, text)).then(|| format!("{text}{mark}"))
+
+    /// Returns the text for people.
+    pub fn text(&self) -> Option<&str> {
+        let body = Some(&*self.body).filter(|it| !it.is_empty() && !self.is_html);
+        self.said.as_deref().or(body)
+    }
 }
 
 /// Reads the first bytes of a body; fewer if they do not arrive in time, or if reading them fails.
 /// Also returns whether they are the whole body.
-pub async fn start_of(body: impl Body) -> (Vec<u8>, bool) {
+async fn start_of(body: impl Body) -> (Vec<u8>, bool) {
     let mut body = pin!(body);
     let mut start = Vec::new();
     let read = async {
@@ -74,7 +112,7 @@ pub async fn start_of(body: impl Body) -> (Vec<u8>, bool) {
 }
 
 /// Returns the text of an error in a response's JSON.
-pub fn text_in(value: &Value) -> Option<&str> {
+fn text_in(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()),
         Value::Array(items) => text_in(items.first()?),
@@ -101,6 +139,12 @@ mod tests {
     use http_body::Frame;
     use http_body_util::{Full, StreamBody};
     use std::convert::Infallible;
+
+    async fn text_of(headers: &HeaderMap, body: impl Body) -> Option<String> {
+        let mut response = Response::new(body);
+        *response.headers_mut() = headers.clone();
+        ApiError::read(response).await.text().map(str::to_owned)
+    }
 
     async fn text(media_type: &'static str, body: &str) -> Option<String> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type.parse().unwrap())]);
