@@ -37,7 +37,7 @@
 //! | make tools from an OpenAPI document | [`guide_api`], [`from_openapi`] |
 //! | see and call the tools in a browser | [`explorer`] |
 //! | go from a Rust function to an agent | [`guide_tool`] |
-//! | connect an agent, a client or a chat model | [`mcp`], [`clients`], [`models`], [`openapi`] |
+//! | connect an agent or a client | [`mcp`], [`clients`], [`openapi`] |
 //! | know what each protocol can express | [`protocols`] |
 //! | decide who may call | [`callers`] |
 //! | let people sign in at an identity provider | [`sign_in`]; if it does not register clients, [`issuing_tokens`] |
@@ -69,7 +69,6 @@
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
-//! | `models` | the module `models`, and `GET /tools?for=…`: lists of tools for the APIs of chat models |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
 //! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
@@ -113,8 +112,6 @@ mod host_name;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
-#[cfg(feature = "models")]
-pub mod models;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 #[cfg(not(feature = "oauth"))]
@@ -138,8 +135,7 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
 // So do those in `pictures.md`, which contain the pictures: `tests/pictures` writes it.
-// The pages of `idempotency`, `models`, `secrets` and `testing` are part of these modules'
-// documentation.
+// The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
 // Some pages have examples that need a cargo feature.
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/agentcore.md")]

@@ -29,10 +29,10 @@ use axum::Router;
 ///
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
-/// A program that is started with `--tools-for` and the name of an API, as in `GET /tools?for=…`,
-/// prints the list of its tools for this API, and ends (Cargo feature `models`). With `--server-json`,
-/// a name and a URL, it prints its entry for [MCP's registry](crate::mcp), and ends. So it does with
-/// `--help` and `--version`; all other arguments are the program's own.
+/// A program that is started with `--tools-for agentcore` prints the list of its tools for an
+/// [`AgentCore` Gateway](crate::agentcore), and ends. With `--server-json`, a name and a URL, it prints
+/// its entry for [MCP's registry](crate::mcp), and ends. So it does with `--help` and `--version`; all
+/// other arguments are the program's own.
 ///
 /// # Errors
 /// Fails if a definition has a mistake (see [`Toolkit::check`](crate::Toolkit::check); not on

@@ -138,8 +138,8 @@ impl Response<'_> {
         assert!(is_valid, "{} {}: {body}", self.path, self.status);
     }
 
-    /// Calls at the path of a single tool, lists for chat models, the OpenAPI document and the
-    /// health check are not described in a published document.
+    /// Calls at the path of a single tool, the OpenAPI document and the health check are not
+    /// described in a published document.
     fn is_valid_oxp(&self) -> bool {
         let body = self.body;
         // The path of an event may lack its first slash.

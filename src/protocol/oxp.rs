@@ -9,11 +9,8 @@ mod direct;
 mod error;
 mod fields;
 mod format;
-#[cfg_attr(not(feature = "models"), path = "oxp/model_lists/off.rs")]
-mod model_lists;
 #[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
 pub(super) mod openapi;
-mod query;
 mod request;
 mod request_error;
 mod response;
@@ -44,7 +41,6 @@ use dialect::Dialect;
 pub(crate) use direct::DirectCallFormat;
 use error::{ErrorBody, status_of};
 use format::{ListFormat, OxpFormat};
-pub(crate) use model_lists::list_for;
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {

@@ -1,16 +1,14 @@
 //! What a program prints instead of serving, before anything is deployed: the list of its tools for
-//! one API, or its entry in a registry.
+//! `AgentCore`, or its entry in a registry.
 
 use std::{env, io, io::Write as _};
 
-use super::settings::{self, InvalidSetting, undecided};
-use crate::{
-    Error, Server,
-    protocol::{list_for, registry_entry},
-    text::closest,
-};
+use serde_json::Value;
 
-/// The option that prints the list of tools: `--tools-for API`.
+use super::settings::{self, InvalidSetting, undecided};
+use crate::{Error, Server, protocol::registry_entry, text::closest, tool::agentcore};
+
+/// The option that prints the list of tools: `--tools-for agentcore`.
 const TOOLS_FOR: &str = "--tools-for";
 
 /// The option that prints the registry's entry: `--server-json NAME URL`, then maybe a description.
@@ -19,7 +17,7 @@ const SERVER_JSON: &str = "--server-json";
 const HELP: &str = "\
 Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variables.
 
---tools-for API                       prints the list of tools for the API of a chat model
+--tools-for agentcore                 prints the list of tools for an AgentCore Gateway
 --server-json NAME URL [DESCRIPTION]  prints the entry in MCP's registry
 --version                             prints the title and the version
 --help                                prints this text";
@@ -32,9 +30,11 @@ pub(super) fn print(server: &mut Server, may_have_own: bool) -> Result<bool, Err
     let arguments: Vec<_> = arguments.collect();
     let text = match arguments.first().map(String::as_str) {
         Some(TOOLS_FOR) => {
-            let api = arguments.get(1).map_or("", String::as_str);
-            let list = list_for(api, server.toolkit());
-            list.map_err(|error| error.replace("'for'", TOOLS_FOR))?
+            if arguments.get(1).is_none_or(|it| it != "agentcore") {
+                return Err(format!("{TOOLS_FOR} must be agentcore.").into());
+            }
+            let list = agentcore::definitions(server.toolkit());
+            format!("{:#}", Value::from(list))
         }
         Some(SERVER_JSON) => entry(server, &arguments[1..])
             .map_err(|error| InvalidSetting(format!("{SERVER_JSON}: {error}")))?,

@@ -49,8 +49,6 @@ async fn get(router: &axum::Router, path: &str, headers: &[(&str, &str)]) -> Got
 const LISTS: &[(&str, &str)] = &[
     ("/tools", "oxp-version"),
     ("/opentool/load", ""),
-    #[cfg(feature = "models")]
-    ("/tools?for=anthropic", "oxp-version"),
     #[cfg(feature = "openapi")]
     ("/openapi.json", "oxp-version"),
 ];

@@ -2,6 +2,7 @@
 //!
 //! They run with any features; a test that needs one is compiled only with it.
 
+mod agentcore_list;
 mod any_input;
 mod asking;
 mod authentication;
@@ -32,8 +33,6 @@ mod local;
 mod managed;
 mod mcp;
 mod misbehaving_function;
-#[cfg(feature = "models")]
-mod models;
 #[cfg(all(
     feature = "dynamodb",
     feature = "oauth",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 
-use crate::support::{call, event, function};
+use crate::support::{call, event, function, value};
 
 async fn nothing(_: Value) -> Result<Value, Failure> {
     Ok(Value::Null)
@@ -493,4 +493,43 @@ async fn the_check_of_a_large_input_does_not_block_other_calls_and_times_out() {
     let message = "The input could not be checked in time";
     assert_eq!(response.body["message"], message);
     assert!(begun.elapsed() < std::time::Duration::from_millis(300));
+}
+
+async fn echo(input: Value) -> Result<Value, Failure> {
+    Ok(input)
+}
+
+/// Models in strict mode send such a `null`.
+#[tokio::test]
+async fn null_for_an_optional_parameter_is_the_same_as_leaving_it_out() {
+    let text = || json!({"type": "string", "description": "A text."});
+    let part = json!({"type": "object", "description": "A part.", "required": ["a"],
+        "properties": {"a": text(), "b": text()}, "additionalProperties": false});
+    let schema = json!({"type": "object", "additionalProperties": false,
+        "properties": {
+            "part": part,
+            "parts": {"type": "array", "description": "Parts.", "items": part},
+            "either": {"description": "One of two.", "anyOf": [part, {"type": "integer"}]},
+            "all": {"description": "A part.", "allOf": [part]},
+            "null": {"type": ["string", "null"], "description": "May be null."}}});
+    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema, json!({}), echo);
+    let served = function(Toolkit::new([tool]).unwrap());
+    let sent = json!({"a": "x", "b": null});
+    let kept = json!({"a": "x"});
+    let input = json!({"part": sent, "parts": [sent], "either": sent, "all": sent, "null": null});
+    let output = value(&served, "T.T", input).await;
+    let expected =
+        json!({"part": kept, "parts": [kept], "either": kept, "all": kept, "null": null});
+    assert_eq!(output, expected);
+    let nulls = json!({"part": null, "parts": null, "either": null, "all": null, "null": null});
+    assert_eq!(value(&served, "T.T", nulls).await, json!({"null": null}));
+    for invalid in [
+        json!({"part": {"a": null}}),
+        json!({"parts": [null]}),
+        json!({"parts": [{"a": null, "b": null}]}),
+        json!({"unknown": null}),
+    ] {
+        let response = call(&served, "T.T", invalid.clone()).await;
+        assert_eq!(response.status, 422, "{invalid}: {response:?}");
+    }
 }

@@ -3,6 +3,7 @@
 //! Creating a tool is cheap: it only stores functions. Schemas, validators and descriptions are
 //! built on first use.
 
+pub mod agentcore;
 pub(crate) mod build_error;
 pub mod caller;
 pub mod content;

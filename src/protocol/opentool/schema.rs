@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// Returns the schema reduced to OpenTool's keywords.
 pub(super) fn reduced(schema: Value) -> JsonObject {
-    reduced::reduced(schema, &SchemaFormat::BASIC)
+    reduced::reduced(schema, SchemaFormat::OpenTool)
 }
 
 /// Returns the parameters in a reduced input schema.

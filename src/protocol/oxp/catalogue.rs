@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{format::ListFormat, model_lists};
+use super::format::ListFormat;
 use crate::{
     ToolDefinition,
     json::JsonObject,
@@ -24,9 +24,6 @@ struct ToolList<'a> {
 }
 
 pub(super) fn encode(format: ListFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    if let ListFormat::Model(api) = format {
-        return model_lists::encode(api, tools);
-    }
     let definitions: Vec<_> = tools
         .entries()
         .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))

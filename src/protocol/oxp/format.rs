@@ -1,6 +1,6 @@
 //! The format of a response, as its request determines it.
 
-use super::{dialect::Dialect, model_lists::ModelApi};
+use super::dialect::Dialect;
 
 /// The format of a response, as its request determines it.
 #[derive(Clone, Default)]
@@ -42,8 +42,6 @@ pub(super) enum ListFormat {
     /// OXP 1.0, `$schema` dialect, with both `items` and `tools`, because clients do not say which
     /// they read: the SDKs read `items`, the documentation's text says `tools`.
     Universal,
-    /// The format of a model's API: a bare list.
-    Model(ModelApi),
     /// The `OpenAPI` document.
     OpenApi,
 }

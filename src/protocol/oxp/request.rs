@@ -13,7 +13,6 @@ use super::{
     dialect::{self, Dialect},
     fields::ObjectFields,
     format::{ListFormat, OxpFormat},
-    query::format_in,
     request_error::RequestError,
 };
 use crate::{
@@ -253,7 +252,7 @@ pub(super) fn names_in(body: &[u8]) -> RequestNames {
     }
 }
 
-/// Decodes a `GET /tools`, whose query, header or body names the format of the list.
+/// Decodes a `GET /tools`, whose header or body names the format of the list.
 pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
     // An error uses the client's format; without a `$schema` it is bare.
     let mut dialect = Dialect::Header;
@@ -287,7 +286,7 @@ fn list_format_of(
     }
     dialect::check_schema(schema)?;
     dialect::check_header(headers)?;
-    Ok(format_in(request.uri.and_then(Uri::query))?.unwrap_or(format))
+    Ok(format)
 }
 
 fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, RequestError> {

@@ -10,6 +10,7 @@
     reason = "tests fail by panicking"
 )]
 
+pub mod agentcore;
 pub mod aws;
 pub mod claude_code;
 pub mod documents;
@@ -20,7 +21,6 @@ pub mod issuer;
 pub mod lambda;
 pub mod marks;
 pub mod mcp;
-pub mod models;
 pub mod openid;
 pub mod prism;
 pub mod requests;

@@ -11,7 +11,6 @@ pub mod fold;
 mod integers;
 mod modern;
 mod nulls;
-mod object_texts;
 pub mod reduced;
 mod resolved;
 #[cfg_attr(not(feature = "validation"), path = "schema/validation/off.rs")]
@@ -36,7 +35,6 @@ pub(crate) use integers::range_of;
 pub use integers::{RoundedNumbers, lossy_integers};
 pub use modern::modernize;
 pub use nulls::drop_optional_nulls;
-pub use object_texts::parse_object_texts;
 use validation::Validator;
 pub use walk::forbidden_reference;
 pub(crate) use walk::undescribed_properties;

@@ -85,11 +85,10 @@ fn pairs() -> Vec<Pair> {
 
 fn is_oxp(pair: &Pair) -> bool {
     let path = pair.event["rawPath"].as_str().unwrap_or_default();
-    let query = pair.event["rawQueryString"].as_str().unwrap_or_default();
     // These are not part of OXP, although their errors have its format.
     let is_single_tool = path.contains("/tools/") && !path.ends_with("/tools/call");
-    let is_other_format = path.ends_with("/openapi.json") || query.contains("for=");
-    pair.expected["headers"].get("oxp-version").is_some() && !is_single_tool && !is_other_format
+    let is_document = path.ends_with("/openapi.json");
+    pair.expected["headers"].get("oxp-version").is_some() && !is_single_tool && !is_document
 }
 
 /// Returns the method and the operation of an event, without stage and base path.

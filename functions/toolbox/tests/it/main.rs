@@ -20,7 +20,6 @@ mod licenses;
 mod local;
 mod long_calls;
 mod mcp_clients;
-mod models;
 mod observed;
 mod openapi;
 mod pictures;

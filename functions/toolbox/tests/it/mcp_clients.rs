@@ -7,6 +7,7 @@ use std::{ffi::OsStr, process::Command};
 
 use serde_json::{Value, json};
 use test_support::{
+    documents::blocks,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     node,
 };
@@ -46,6 +47,28 @@ pub(crate) fn check_open_server(server: &str, url: &str) {
         let mut command = limited(installed("python"));
         command.arg(repository("functions/toolbox/tests/mcp_client.py"));
         peer.check_calls(server, &answers_of(&mut command, url, Some(mode)));
+    }
+}
+
+#[test]
+#[ignore = "needs the SDKs of OpenAI and AWS; run tests/all"]
+fn the_sdks_accept_the_requests_in_the_page() {
+    let page = std::fs::read_to_string(repository("docs/mcp.md")).unwrap();
+    let is_request = |mark: &str| mark.contains("with the types of");
+    let blocks = blocks("docs/mcp.md", &page).into_iter();
+    let requests = blocks.filter(|block| block.mark.as_deref().is_some_and(is_request));
+    let requests: Vec<_> = requests.map(|block| block.text).collect();
+    // Of OpenAI and AWS; each with another name of a field is not accepted.
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        let is_accepted = |request: &str| {
+            let mut command = limited(repository("target/venv-mcp1/bin/python"));
+            command.arg(repository("functions/toolbox/tests/requests.py"));
+            command.arg(request).status().unwrap().success()
+        };
+        assert!(is_accepted(&request), "{request}");
+        let wrong = request.replace("_url", "_uri").replace("endpoint", "url");
+        assert!(!is_accepted(&wrong), "{wrong}");
     }
 }
 

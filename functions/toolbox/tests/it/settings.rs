@@ -353,7 +353,7 @@ fn a_short_secret_fails_at_start_up() {
 fn the_arguments_print_or_fail() {
     for (argument, printed) in [
         ("--help", "--server-json NAME URL"),
-        ("-h", "--tools-for API"),
+        ("-h", "--tools-for agentcore"),
         ("--version", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
         ("-V", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
     ] {
@@ -362,7 +362,10 @@ fn the_arguments_print_or_fail() {
         assert_eq!(running.ends_within(5), Some(0), "{argument}");
     }
     for (arguments, said) in [
-        (&["--tools-fro", "openai"][..], "did you mean --tools-for?"),
+        (
+            &["--tools-fro", "agentcore"][..],
+            "did you mean --tools-for?",
+        ),
         (&["--server-jsn"], "did you mean --server-json?"),
         (&["--hepl"], "did you mean --help?"),
         (&["--verbose"], "did you mean --version?"),

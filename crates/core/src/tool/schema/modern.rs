@@ -1,4 +1,4 @@
-//! Schemas of earlier drafts as draft 2020-12, which models' APIs and OpenAPI read.
+//! Schemas of earlier drafts as draft 2020-12, which OpenAPI reads.
 
 use serde_json::{Value, json};
 

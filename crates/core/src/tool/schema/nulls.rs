@@ -50,7 +50,7 @@ fn is_optional(resolved: &Resolved<'_>, name: &str, parts: &[&Value], all: &[&Va
         declared.flatten().collect::<Vec<_>>()
     });
     let declared = schemas.iter().find(|it| !it.is_empty());
-    declared.is_some_and(|it| it.iter().all(|it| resolved.forbids(it, &Value::Null)))
+    declared.is_some_and(|it| it.iter().all(|it| resolved.forbids_null(it)))
         && !parts.iter().any(|part| is_required(part, name))
 }
 

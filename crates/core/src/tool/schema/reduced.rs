@@ -7,57 +7,30 @@
 pub(super) mod branches;
 pub mod keywords;
 pub mod sentences;
-mod unions;
 
 use std::collections::HashSet;
 
 use crate::json::JsonObject;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use keywords::{fits, kinds_of, names, object_of, values_of};
 
-/// The parts of a format besides `type` with one value, `description`, `properties`, `items`,
-/// `enum` and `required`.
-pub struct SchemaFormat {
-    /// True if the format has a keyword, with this value, for values of a type.
-    pub has_keyword: fn(kind: &str, keyword: &str, value: &Value) -> bool,
-    /// True if the format has the values of an `enum` of this type.
-    pub has_choice: fn(kind: &str, value: &Value) -> bool,
-    /// True if the format has `nullable`, and `anyOf` as the only keyword of a schema, and if its
-    /// arrays must have `items`.
-    pub is_openapi: bool,
-}
-
-impl SchemaFormat {
-    /// No other keywords.
-    pub const BASIC: Self = Self {
-        has_keyword: |_, _, _| false,
-        has_choice: |_, _| true,
-        is_openapi: false,
-    };
-}
-
-/// Returns the schema reduced to the keywords of a format.
-pub fn reduced(schema: Value, format: &SchemaFormat) -> JsonObject {
-    let union = format.is_openapi.then(|| unions::branches_of(&schema));
-    match union.flatten() {
-        Some(branches) => {
-            let branches = branches.into_iter().map(|it| merged(it, format).into());
-            JsonObject::from_iter([("anyOf".to_owned(), Value::Array(branches.collect()))])
-        }
-        None => merged(schema, format),
-    }
+/// A format, which has `type` with one value, `description`, `properties`, `items` and `required`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SchemaFormat {
+    /// It has `enum`, too.
+    OpenTool,
+    /// It has no other keyword.
+    AgentCore,
 }
 
 /// Returns the schema reduced to the keywords of a format, with all branches of a union merged into
 /// one.
-pub fn merged(schema: Value, format: &SchemaFormat) -> JsonObject {
+pub fn reduced(schema: Value, format: SchemaFormat) -> JsonObject {
     let kinds = kinds_of(&schema);
     let kind = kinds.iter().copied().find(|kind| *kind != "null");
     let kind = kind.unwrap_or("object");
-    let is_nullable = format.is_openapi && kinds.contains(&"null") && kinds.len() == 2;
-    let sentence = sentences::of_kinds(&kinds, kind).filter(|_| !is_nullable);
-    let mut sentences = Vec::from_iter(sentence);
+    let mut sentences = Vec::from_iter(sentences::of_kinds(&kinds, kind));
     let mut rest = object_of(schema);
     branches::merge(&mut rest, kind, &mut sentences);
     rest.shift_remove("type");
@@ -66,11 +39,8 @@ pub fn merged(schema: Value, format: &SchemaFormat) -> JsonObject {
     match kind {
         "object" => take_properties(&mut rest, &mut contents, format),
         "array" => take_items(&mut rest, &mut contents, format),
-        _ => take_values(&mut rest, kind, &mut contents, format),
-    }
-    take_keywords(&mut rest, kind, &mut contents, format);
-    if is_nullable {
-        contents.insert("nullable".into(), true.into());
+        _ if format == SchemaFormat::OpenTool => take_values(&mut rest, kind, &mut contents),
+        _ => {}
     }
     sentences::add(rest, &mut sentences);
     let mut schema = described(kind, description, &sentences);
@@ -98,7 +68,7 @@ pub fn described(kind: &str, text: String, sentences: &[String]) -> JsonObject {
 }
 
 /// Names in `required` that have no property stay in `rest`.
-fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject, format: &SchemaFormat) {
+fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject, format: SchemaFormat) {
     let properties = rest.shift_remove("properties").map(object_of);
     let is_known = |name: &String| properties.as_ref().is_some_and(|it| it.contains_key(name));
     let (required, others): (Vec<_>, Vec<_>) = names(rest.shift_remove("required"))
@@ -117,50 +87,25 @@ fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject, format: &Sc
     }
 }
 
-fn take_items(rest: &mut JsonObject, contents: &mut JsonObject, format: &SchemaFormat) {
+fn take_items(rest: &mut JsonObject, contents: &mut JsonObject, format: SchemaFormat) {
     if rest.get("items").is_some_and(Value::is_object) {
         let items = rest.shift_remove("items").unwrap_or_default();
         contents.insert("items".into(), reduced(items, format).into());
-    } else if format.is_openapi {
-        contents.insert("items".into(), reduced(json!({}), format).into());
-    } else {
-        take_values(rest, "array", contents, format);
     }
 }
 
 /// Turns `enum` and `const` into `enum`. The values stay in `rest` unless all of them have the type
 /// `kind`.
-fn take_values(
-    rest: &mut JsonObject,
-    kind: &str,
-    contents: &mut JsonObject,
-    format: &SchemaFormat,
-) {
+fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     let listed = values_of(rest).unwrap_or_default().iter();
     let mut known = HashSet::new();
     let values = listed.filter(|value| !value.is_null() && known.insert(*value));
     let values: Vec<Value> = values.cloned().collect();
-    let has = |value: &Value| fits(value, kind) && (format.has_choice)(kind, value);
-    if !values.is_empty() && values.iter().all(has) {
+    if !values.is_empty() && values.iter().all(|value| fits(value, kind)) {
         let is_constant = rest.shift_remove("const").is_some();
         if !is_constant {
             rest.shift_remove("enum");
         }
         contents.insert("enum".into(), values.into());
-    }
-}
-
-fn take_keywords(
-    rest: &mut JsonObject,
-    kind: &str,
-    contents: &mut JsonObject,
-    format: &SchemaFormat,
-) {
-    let kept = rest.iter();
-    let kept = kept.filter(|(keyword, value)| (format.has_keyword)(kind, keyword, value));
-    let kept: Vec<_> = kept.map(|(keyword, _)| keyword.clone()).collect();
-    for keyword in kept {
-        let value = rest.shift_remove(&keyword).unwrap_or_default();
-        contents.insert(keyword, value);
     }
 }

@@ -7,8 +7,6 @@ use std::cell::Cell;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::reduced::keywords::kind_of;
-
 /// The maximum depth of references and combinations that are followed.
 const MAX_DEPTH: usize = 32;
 /// The maximum number of schemas that are looked at for one value: combinations that contain
@@ -115,7 +113,7 @@ impl<'a> Resolved<'a> {
                 let mut names = list(branch, "required").iter().filter_map(Value::as_str);
                 names.all(|name| {
                     let property = &branch["properties"][name];
-                    let allows_null = !self.forbids(property, &Value::Null);
+                    let allows_null = !self.forbids_null(property);
                     value
                         .get(name)
                         .is_some_and(|it| !it.is_null() || allows_null)
@@ -156,28 +154,27 @@ impl<'a> Resolved<'a> {
         self.root.pointer(&pointer)
     }
 
-    /// Returns true if the schema's type, constants or branches forbid `null`, a text or an object.
-    pub(super) fn forbids(&self, schema: &Value, value: &Value) -> bool {
-        self.forbids_within(schema, value, MAX_DEPTH)
+    /// Returns true if the schema's type, constants or branches forbid `null`.
+    pub(super) fn forbids_null(&self, schema: &Value) -> bool {
+        self.forbids_null_within(schema, MAX_DEPTH)
     }
 
-    fn forbids_within(&self, schema: &Value, value: &Value, depth: usize) -> bool {
+    fn forbids_null_within(&self, schema: &Value, depth: usize) -> bool {
         if depth == 0 || !self.spend() {
             return false;
         }
-        let kind = kind_of(value);
         let by_type = match schema.get("type") {
-            Some(Value::String(one)) => one != kind,
-            Some(Value::Array(several)) => several.iter().all(|it| it != kind),
+            Some(Value::String(one)) => one != "null",
+            Some(Value::Array(several)) => several.iter().all(|it| it != "null"),
             _ => false,
         };
-        let forbids = |schema: &Value| self.forbids_within(schema, value, depth - 1);
+        let forbids = |schema: &Value| self.forbids_null_within(schema, depth - 1);
         let branches = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
         let values = schema.get("enum").and_then(Value::as_array);
         by_type
             || schema == &Value::Bool(false)
-            || values.is_some_and(|values| !values.contains(value))
-            || schema.get("const").is_some_and(|it| it != value)
+            || values.is_some_and(|values| !values.contains(&Value::Null))
+            || schema.get("const").is_some_and(|it| !it.is_null())
             || self.target(schema).is_some_and(forbids)
             || list(schema, "allOf").iter().any(forbids)
             || branches

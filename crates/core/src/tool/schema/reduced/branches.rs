@@ -68,7 +68,7 @@ fn unwrap_only_branch(schema: &mut JsonObject) {
 
 /// Returns the values, if all branches are constants, as in schemars's schema of an enum with doc
 /// comments.
-pub(super) fn constants(branches: &[Value], kind: &str) -> Option<Vec<Value>> {
+fn constants(branches: &[Value], kind: &str) -> Option<Vec<Value>> {
     let values = branches.iter().map(|branch| values_of(branch.as_object()?));
     let values = values.collect::<Option<Vec<_>>>()?.concat();
     let all_fit = values.iter().all(|value| fits(value, kind));

@@ -40,7 +40,7 @@ pub fn kinds_of(schema: &Value) -> Vec<&'static str> {
     }
 }
 
-pub(crate) fn kind_of(value: &Value) -> &'static str {
+fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

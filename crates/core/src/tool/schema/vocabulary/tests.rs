@@ -139,14 +139,16 @@ pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
     samples.collect()
 }
 
-/// What the format has no keyword for is in its descriptions.
+/// What a format has no keyword for is in its descriptions.
 #[test]
-fn the_basic_format_loses_no_keyword() {
+fn no_format_loses_a_keyword() {
     for (name, schema, _) in decisive() {
         let mut without = schema.clone();
         without.as_object_mut().unwrap().shift_remove(name);
-        let [with, without] =
-            [schema, without].map(|schema| reduced::reduced(schema, &SchemaFormat::BASIC));
-        assert_ne!(with, without, "{name}");
+        for format in [SchemaFormat::OpenTool, SchemaFormat::AgentCore] {
+            let [with, without] =
+                [&schema, &without].map(|schema| reduced::reduced(schema.clone(), format));
+            assert_ne!(with, without, "{name}");
+        }
     }
 }

@@ -1,0 +1,149 @@
+//! The tools as a Lambda target of an `AgentCore` Gateway lists them.
+//!
+//! `SchemaDefinition` is a subset of JSON Schema with five keywords. What they do not express becomes
+//! text in descriptions.
+
+use serde_json::{Value, json};
+
+use super::{
+    definition::ToolDefinition,
+    schema::{
+        each_inner,
+        fold::fold_unions,
+        is_type, modernize,
+        reduced::{
+            self, SchemaFormat,
+            keywords::object_of,
+            sentences::{self, appended},
+        },
+        vocabulary::{Role, has_role},
+    },
+    toolkit::Toolkit,
+};
+use crate::{
+    json::JsonObject,
+    text::{LONGEST_SHOWN, clipped},
+};
+
+/// The maximum size of a definition.
+const LARGEST_DEFINITION: usize = 256 * 1024;
+/// The maximum size of a tool in the list: unions repeat schemas.
+const LARGEST_ITEM: usize = 1024 * 1024;
+/// The maximum size of the list.
+const LARGEST_LIST: usize = 16 * 1024 * 1024;
+
+/// Keywords of the root that apply to the whole input, besides unions.
+const OF_THE_WHOLE: [&str; 6] = ["const", "else", "enum", "if", "not", "then"];
+
+/// Returns the newest version of each tool as a `ToolDefinition`. Those whose definitions are too
+/// large are left out, with a warning in the log.
+pub fn definitions(toolkit: &Toolkit) -> Vec<Value> {
+    let mut left = LARGEST_LIST;
+    let mut list = Vec::new();
+    for entry in toolkit.newest() {
+        let definition = ToolDefinition::of(&entry.id, &entry.tool);
+        let Some(item) = item_within(&mut left, &definition) else {
+            let name = clipped(&definition.name, LONGEST_SHOWN);
+            tracing::warn!(target: "lambda_tools::agentcore", "left out the tool {name:?}: its definition is too large");
+            continue;
+        };
+        list.push(item);
+    }
+    list
+}
+
+/// Returns a tool, if it is within the limits and within what is left of the list.
+fn item_within(left: &mut usize, definition: &ToolDefinition) -> Option<Value> {
+    let size = size_of(&definition.input_schema) + definition.description.len();
+    if size > LARGEST_DEFINITION {
+        return None;
+    }
+    let item = item(definition);
+    let size = size_of(&item);
+    *left = left.checked_sub(size).filter(|_| size <= LARGEST_ITEM)?;
+    Some(item)
+}
+
+/// Returns the approximate size of a value in bytes: its names and texts, and 20 bytes for each
+/// value, of which a request may have as many.
+fn size_of(value: &Value) -> usize {
+    20 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(size_of).sum(),
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, it)| name.len() + size_of(it))
+            .sum(),
+        _ => 0,
+    }
+}
+
+fn item(definition: &ToolDefinition) -> Value {
+    let (schema, notes) = reduced_input(definition.input_schema.clone());
+    let text = appended(definition.description.trim().to_owned(), &notes);
+    // The API accepts no empty description.
+    let text = if text.is_empty() {
+        &definition.name
+    } else {
+        &text
+    };
+    json!({"name": definition.name, "description": text, "inputSchema": schema})
+}
+
+/// Returns the schema of an input with the format's keywords, and notes for the tool's description.
+fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
+    modernize(&mut schema);
+    remove_identities(&mut schema);
+    let mut schema = object_of(schema);
+    let mut notes = Vec::new();
+    if let Some(Value::String(text)) = schema.shift_remove("description") {
+        notes.push(text);
+    }
+    notes.extend(fold_unions(&mut schema));
+    notes.extend(take_rules(&mut schema));
+    schema.shift_insert(0, "type".into(), "object".into());
+    if !schema.get("properties").is_some_and(Value::is_object) {
+        schema.insert("properties".into(), json!({}));
+    }
+    list_items(&mut schema);
+    notes.retain(|note| !note.trim().is_empty());
+    let mut schema = reduced::reduced(schema.into(), SchemaFormat::AgentCore);
+    let text = reduced::take_description(&mut schema);
+    notes.extend(Some(text).filter(|text| !text.is_empty()));
+    (schema, notes)
+}
+
+/// Removes what is irrelevant to callers, so that no text quotes it.
+fn remove_identities(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut() {
+        object.retain(|keyword, _| !has_role(keyword, &[Role::Identity]));
+        each_inner(object, &mut |_, inner| remove_identities(inner));
+    }
+}
+
+/// Moves the rules for the whole input into a note.
+fn take_rules(schema: &mut JsonObject) -> Option<String> {
+    let mut rules = JsonObject::new();
+    schema.retain(|keyword, value| {
+        let is_rule = OF_THE_WHOLE.contains(&keyword.as_str());
+        if is_rule {
+            rules.insert(keyword.clone(), value.take());
+        }
+        !is_rule
+    });
+    let mut texts = Vec::new();
+    sentences::add(rules, &mut texts);
+    (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
+}
+
+/// Adds `items` to a list without them, which may be anything.
+fn list_items(object: &mut JsonObject) {
+    if is_type(object, "array") {
+        object.entry("items").or_insert_with(|| json!({}));
+    }
+    each_inner(object, &mut |_, inner| {
+        if let Some(inner) = inner.as_object_mut() {
+            list_items(inner);
+        }
+    });
+}

@@ -1,0 +1,379 @@
+//! The list of tools for a Lambda target of an `AgentCore` Gateway.
+
+use std::collections::BTreeMap;
+
+use lambda_tools::{Failure, Tool, Toolkit};
+use lambda_tools_core::tool::agentcore::definitions;
+use proptest::{collection, prelude::*, sample::select};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use test_support::{
+    agentcore::{assert_definitions, check_with_botocore},
+    repository,
+};
+
+/// Searches for orders.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Search {
+    /// The text to search for.
+    #[schemars(length(min = 1, max = 80))]
+    text: String,
+    /// The maximum number of results; 10 by default.
+    #[serde(default)]
+    limit: Option<u8>,
+    /// The order of the results.
+    #[serde(default)]
+    sort: Sort,
+    /// Only orders in this area.
+    area: Option<Area>,
+    /// Labels, all of which an order must have.
+    #[serde(default)]
+    labels: Vec<String>,
+    /// A point.
+    near: Option<(f64, f64)>,
+    /// A point and its name.
+    named: Option<(f64, String)>,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    /// The newest orders first.
+    #[default]
+    Newest,
+    /// The largest orders first.
+    Largest,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Area {
+    /// A circle.
+    Circle {
+        /// Its radius.
+        radius: f64,
+        /// Its name, if it has one.
+        name: Option<String>,
+    },
+    /// A country.
+    Country {
+        /// Its code.
+        #[schemars(regex(pattern = "^[A-Z]{2}$"))]
+        code: String,
+    },
+}
+
+/// Sets labels.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Label {
+    /// Values by the names of labels.
+    labels: BTreeMap<String, Option<String>>,
+}
+
+/// Does one of several things.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Action {
+    /// Opens a door.
+    Open {
+        /// The door.
+        door: String,
+    },
+    /// Waits.
+    Wait {
+        /// The number of seconds.
+        seconds: u32,
+    },
+}
+
+/// Moves something.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Move {
+    /// The thing.
+    thing: String,
+    #[serde(flatten)]
+    action: Action,
+}
+
+/// Takes anything.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Anything {
+    /// Any value.
+    value: Value,
+    /// A number or a text.
+    either: Either,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema matters")]
+enum Either {
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// Several texts.
+    Texts(Vec<String>),
+}
+
+/// Does nothing.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+fn tool<I: JsonSchema + serde::de::DeserializeOwned + Send + 'static>(id: &'static str) -> Tool {
+    Tool::new(id, |_: I| async { Ok::<_, Failure>(()) })
+}
+
+async fn echo(input: Value) -> Result<Value, Failure> {
+    Ok(input)
+}
+
+fn dynamic(id: impl Into<String>, schema: Value) -> Tool {
+    Tool::dynamic(id.into(), "A tool.", schema, json!({}), echo)
+}
+
+fn toolkit() -> Toolkit {
+    let text = || json!({"type": "string", "description": "A text."});
+    let described = |schema: Value| {
+        let mut schema = schema;
+        schema["description"] = "A parameter.".into();
+        json!({"type": "object", "properties": {"p": schema}})
+    };
+    let mut deep = text();
+    for _ in 0..12 {
+        deep = json!({"type": "array", "items": deep});
+    }
+    let parameters = [
+        json!({}),
+        json!({"type": "object"}),
+        json!({"type": "array"}),
+        json!({"type": "array", "items": [text(), {"type": "integer"}]}),
+        json!({"type": ["string", "integer", "null"], "minLength": 1}),
+        json!({"type": "integer", "enum": [1, 2]}),
+        json!({"enum": ["", "a"]}),
+        json!({"enum": ["a", 1, null]}),
+        json!({"const": 3}),
+        json!({"type": "string", "format": "uri", "pattern": "^(?!x)"}),
+        json!({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5, "default": 1}),
+        json!({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "integer"}}]}),
+        json!({"allOf": [{"type": "string"}, {"minLength": 3}]}),
+        json!({"not": {"type": "string"}}),
+        deep,
+    ];
+    let parameters = parameters.into_iter().enumerate();
+    let mut tools: Vec<_> = parameters
+        .map(|(index, schema)| dynamic(format!("Parameter.P{index}@1.0.0"), described(schema)))
+        .collect();
+    tools.extend([
+        tool::<Search>("Orders.Search@1.0.0"),
+        tool::<Search>("Orders.Search@1.2.0"),
+        tool::<Nothing>("Orders.Search@0.9.0"),
+        tool::<Label>("Orders.Label@1.0.0"),
+        tool::<Action>("Home.Act@1.0.0"),
+        tool::<Move>("Home.Move@1.0.0"),
+        tool::<Anything>("Test.Anything@1.0.0"),
+        tool::<Nothing>("Test.Nothing@1.0.0").name("1-nothing"),
+        tool::<Nothing>("Test.Long@1.0.0").description("word ".repeat(300)),
+        dynamic("Test.Open@1.0.0", json!({"type": "object"})),
+        dynamic(
+            "Test.Names@1.0.0",
+            json!({"type": "object", "additionalProperties": false, "required": ["$filter"],
+                   "properties": {"$filter": text(), "user-id": text(), "plain": text()}}),
+        ),
+        dynamic(
+            "Test.Root@1.0.0",
+            json!({"type": "object", "properties": {"a": text(), "b": text()},
+                   "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "not": {"required": ["c"]}}),
+        ),
+    ]);
+    Toolkit::new(tools).unwrap()
+}
+
+#[test]
+fn the_list_obeys_the_rules_of_the_api() {
+    let list = definitions(&toolkit());
+    assert_definitions(&list);
+    assert_eq!(list.len(), 25);
+    assert!(definitions(&Toolkit::new([]).unwrap()).is_empty());
+}
+
+#[test]
+fn a_tool_is_listed_with_what_its_schema_does_not_express() {
+    let schema = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["count"],
+        "properties": {
+            "count": {"type": "integer", "minimum": 1, "description": "A count"},
+            "kind": {"type": "string", "enum": ["a", "b"], "description": "A kind."},
+            "items": {"type": "array", "description": "Anything."},
+        },
+        "not": {"required": ["c"]},
+    });
+    let toolkit = Toolkit::new([dynamic("T.T@1.0.0", schema)]).unwrap();
+    let expected = json!([{
+        "name": "T_T",
+        "description": "A tool. The input: JSON Schema: {\"not\":{\"required\":[\"c\"]}}.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "description": "A count. Must be at least 1."},
+                "kind": {"type": "string", "description": "A kind. JSON Schema: {\"enum\":[\"a\",\"b\"]}."},
+                "items": {"type": "array", "description": "Anything.",
+                    "items": {"type": "object", "description": "Any JSON value."}},
+            },
+            "required": ["count"],
+        },
+    }]);
+    assert_eq!(json!(definitions(&toolkit)), expected);
+}
+
+#[test]
+fn a_definition_that_is_too_large_is_left_out() {
+    let described = |length: usize| {
+        let text = json!({"type": "string", "description": "x".repeat(length)});
+        json!({"type": "object", "properties": {"a": text}})
+    };
+    let values: Value = (0..20_000).collect();
+    let many = json!({"type": "object",
+        "properties": {"a": {"enum": values, "description": "A number."}}});
+    let listed = |schemas: Vec<Value>| {
+        let tools = schemas.into_iter().enumerate();
+        let tools = tools.map(|(index, schema)| dynamic(format!("T.T{index}@1.0.0"), schema));
+        definitions(&Toolkit::new(tools).unwrap())
+    };
+    let list = listed(vec![described(250_000), described(270_000), many]);
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0]["name"], "T_T0");
+    // Tools that together are larger than any API accepts.
+    let count = listed(vec![described(250_000); 80]).len();
+    assert!((60..70).contains(&count), "{count}");
+}
+
+/// Generates schemas of parameters of dynamic tools, with what may be anywhere in them.
+fn any_parameter() -> impl Strategy<Value = Value> {
+    let leaf = select(vec![
+        json!({"type": "string", "minLength": 1, "format": "uri"}),
+        json!({"type": "integer", "enum": [1, 2]}),
+        json!({"type": ["number", "null"], "maximum": 2}),
+        json!({"enum": ["", "a", null]}),
+        json!({"const": true}),
+        json!({"type": "object"}),
+        json!({"type": "array"}),
+        json!({}),
+    ]);
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let several = collection::vec(inner.clone(), 1..4);
+        let keyword = select(vec!["anyOf", "oneOf", "allOf", "prefixItems"]);
+        let named = collection::btree_map("[a-c$-]{1,2}", inner.clone(), 0..4);
+        prop_oneof![
+            (named, any::<bool>()).prop_map(|(properties, is_closed)| json!({
+                "type": "object", "properties": properties, "additionalProperties": !is_closed})),
+            (keyword, several).prop_map(|(keyword, branches)| json!({keyword: branches})),
+            inner
+                .clone()
+                .prop_map(|items| json!({"type": "array", "items": items})),
+            inner.prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+        ]
+    })
+}
+
+/// Adds the descriptions that a toolkit requires in debug builds.
+fn describe(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for (_, value) in object.iter_mut() {
+                describe(value);
+            }
+            if let Some(Value::Object(properties)) = object.get_mut("properties") {
+                for (_, property) in properties.iter_mut().filter(|(_, it)| it.is_object()) {
+                    property["description"] = "A parameter.".into();
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(describe),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
+
+    #[test]
+    fn any_dynamic_tool_is_listed_as_the_api_takes_it(
+        parameters in collection::btree_map("[a-z$@-]{1,70}", any_parameter(), 0..4),
+        more in any_parameter(),
+    ) {
+        let mut schema = json!({"type": "object", "properties": parameters});
+        if let Value::Object(more) = more {
+            for (keyword, value) in more {
+                schema.as_object_mut().unwrap().entry(keyword).or_insert(value);
+            }
+        }
+        schema["type"] = "object".into();
+        describe(&mut schema);
+        let toolkit = Toolkit::new([dynamic("T.T@1.0.0", schema)]).unwrap();
+        let list = definitions(&toolkit);
+        assert_definitions(&list);
+        prop_assert_eq!(list.len(), 1);
+    }
+}
+
+/// Returns tools with the definitions in the files of the tests.
+fn defined() -> Toolkit {
+    let files = ["tests/definitions", "tests/spec/examples"].map(|folder| {
+        let files = std::fs::read_dir(repository(folder)).unwrap();
+        files.map(|file| file.unwrap().path())
+    });
+    let mut tools = Vec::new();
+    let mut ids = std::collections::BTreeSet::new();
+    for file in files.into_iter().flatten() {
+        let definition: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut schema = definition["input_schema"].clone();
+        if let Some(wrapped) = schema
+            .get("parameters")
+            .filter(|it| it.get("type").is_some())
+        {
+            schema = wrapped.clone();
+        }
+        let (Some(id), Some(text)) = (
+            definition["id"].as_str(),
+            definition["description"].as_str(),
+        ) else {
+            continue;
+        };
+        if ids.insert(id.to_owned()) && schema["type"] == "object" {
+            let (id, text) = (id.to_owned(), text.to_owned());
+            tools.push(Tool::dynamic(id, text, schema, json!({}), echo));
+        }
+    }
+    assert!(tools.len() >= 7, "{ids:?}");
+    Toolkit::new(tools).unwrap()
+}
+
+#[test]
+#[ignore = "needs botocore; run tests/all"]
+fn botocore_accepts_the_list_and_nothing_else() {
+    let list = definitions(&toolkit());
+    check_with_botocore(&list).unwrap();
+    check_with_botocore(&definitions(&defined())).unwrap();
+    for (place, wrong) in [
+        ("/0/name", json!(1)),
+        ("/0/description", json!("")),
+        ("/0/inputSchema/type", json!("text")),
+        ("/0/inputSchema/const", json!(1)),
+    ] {
+        let mut list = json!(list);
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        list.pointer_mut(parent).unwrap()[name] = wrong;
+        let list = list.as_array().unwrap();
+        assert!(check_with_botocore(list).is_err(), "{place}");
+    }
+}
