@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    body::{essence_of, is_json, is_textual},
     document::Document,
+    media_type::{essence_of, is_json, is_textual},
     operation::Operation,
     plan::Answer,
 };

@@ -15,6 +15,7 @@ mod describe;
 mod document;
 mod error;
 mod input;
+mod media_type;
 mod names;
 mod openapi;
 mod operation;

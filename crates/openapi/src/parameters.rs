@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    body::{essence_of, is_json},
+    media_type::{essence_of, is_json},
     names::key_of,
     plan::{Encoding, ParameterPlan, Place},
     schema::{Converter, NOTE, Object, add_missing, describe, such_as},

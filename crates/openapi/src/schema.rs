@@ -247,7 +247,7 @@ impl<'a> Converter<'a> {
             }
             // Of a body, which is closed otherwise.
             Some(_) if depth < 2 => {
-                drop(converted.insert("additionalProperties".into(), true.into()))
+                drop(converted.insert("additionalProperties".into(), true.into()));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use lambda_tools::{Toolkit, from_openapi::ApiTools, run};
+use lambda_tools::{Server, ServerInfo, Toolkit, from_openapi::ApiTools, run};
 
 fn main() -> Result<(), lambda_tools::Error> {
     let mut api = ApiTools::from_json(include_str!("../tools.json"))?;
@@ -10,5 +10,6 @@ fn main() -> Result<(), lambda_tools::Error> {
     if let Ok(url) = env::var("API_URL") {
         api = api.base_url(url).allow_private();
     }
-    run(Toolkit::new(api.tools()?)?)
+    let info = ServerInfo::from(&api);
+    run(Server::new(Toolkit::new(api.tools()?)?).info(info))
 }

@@ -12,7 +12,8 @@ use super::{
     multipart,
 };
 use crate::{
-    body::{MEDIA_TYPE, usual_in},
+    body::MEDIA_TYPE,
+    media_type::usual_in,
     plan::{Answer, BodyPlan, Encoding, ParameterPlan, Place, RequestPlan, Shape},
 };
 
@@ -138,7 +139,7 @@ impl PreparedRequest {
                     request.url_mut().set_query(Some(&all));
                 }
                 Sent::Cookie(name, value) => {
-                    cookies.push((name.clone(), cookie_value(name, value)?))
+                    cookies.push((name.clone(), cookie_value(name, value)?));
                 }
             }
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{cut::cut, failure};
 use crate::{
-    body::{essence_of, is_json, is_textual},
+    media_type::{essence_of, is_json, is_textual},
     plan::{Answer, ApiTool, Encoding, Place},
 };
 

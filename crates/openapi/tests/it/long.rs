@@ -79,7 +79,7 @@ async fn check(name: &str, mut application: Command, document: &str, left_out: &
 async fn fetched(url: &str) -> Value {
     // A proxy of the environment could not reach this machine.
     let client = reqwest::Client::builder().no_proxy();
-    let client = client.timeout(Duration::from_secs(60)).build().unwrap();
+    let client = client.timeout(Duration::from_mins(1)).build().unwrap();
     let response = client.get(url).send().await.unwrap();
     let text = response.error_for_status().unwrap().text().await.unwrap();
     serde_json::from_str(&text).unwrap()
@@ -143,7 +143,9 @@ fn as_read(schema: &Value) -> Value {
         };
     }
     if let Some(Value::Array(branches)) = read.get_mut("anyOf") {
-        branches.iter_mut().for_each(|it| *it = as_read(it));
+        for it in branches {
+            *it = as_read(it);
+        }
     }
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = read.get_mut("properties") {
