@@ -64,12 +64,16 @@ impl Calls {
         }
     }
 
+    /// Sends the requests of the largest size.
+    pub(crate) async fn largest(&mut self) {
+        for _ in 0..LARGEST_FIRST {
+            self.large().await;
+        }
+    }
+
     /// Sends a random call, and those that follow from it.
     pub(crate) async fn next(&mut self) {
         self.callers.rotate_keys();
-        if self.last < LARGEST_FIRST {
-            return self.large().await;
-        }
         match self.random.u32(..1000) {
             0..450 => self.add().await,
             450..530 => self.whose().await,

@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     // The generated program would fail at start-up with the same error.
     Toolkit::new(tools.clone().tools()?)?;
     // What the command was asked for, to run it again on a newer document.
-    let tools = tools.made_with(env::args().skip(2));
+    let tools = tools.made_with(env::args().skip(2).map(source::without_secrets));
     save(&tools, options)?;
     match &options.results.report {
         Some(file) => output::write(file, &summary::lines(&report))?,

@@ -22,6 +22,19 @@ pub(crate) fn is_url(source: &str) -> bool {
     Url::parse(source).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
+/// Returns an argument as a file may keep it: a URL without user and query, which may have a key.
+pub(crate) fn without_secrets(argument: String) -> String {
+    match Url::parse(&argument) {
+        Ok(mut url) if is_url(&argument) => {
+            url.set_query(None);
+            // A URL of http has a place for both.
+            _ = url.set_username("").and_then(|()| url.set_password(None));
+            url.into()
+        }
+        _ => argument,
+    }
+}
+
 /// Returns the text of a file or a URL.
 pub(crate) fn read(source: &str) -> Result<String, Error> {
     let bytes = if is_url(source) {

@@ -36,8 +36,9 @@ enum Kind {
     Multipart,
     Text,
     Bytes,
-    /// Parts that are not fields, such as `multipart/related`.
-    OtherParts,
+    /// What no input describes: parts that are not fields, as in `multipart/related`, and objects in a
+    /// format of bytes.
+    Unsent,
 }
 
 impl Body {
@@ -58,9 +59,9 @@ impl Body {
         let Some((kind, media_type, media)) = kinds.min_by_key(|(kind, ..)| *kind) else {
             return Ok(None);
         };
-        if kind == Kind::OtherParts {
+        if kind == Kind::Unsent {
             return Err(format!(
-                "its body is {media_type}, whose parts are not fields"
+                "its body is {media_type}, of which an input cannot say all"
             ));
         }
         let empty = &Value::Null;
@@ -206,7 +207,7 @@ fn opened(schema: &Object) -> Option<(String, bool, Object, Vec<Vec<String>>)> {
 fn kind_of(media_type: &str, media: &Value, document: &Document) -> Kind {
     let schema = media.get("schema").and_then(|it| document.resolve(it));
     let has = |keyword: &str| schema.is_some_and(|it| it.get(keyword).is_some());
-    let is_text = schema.is_some_and(|it| it["type"] == "string");
+    let is_text = schema.is_some_and(|it| is_text(it, document, 0));
     let is_structured = !is_text
         && ["type", "properties", "items", "allOf", "anyOf", "oneOf"]
             .iter()
@@ -215,13 +216,30 @@ fn kind_of(media_type: &str, media: &Value, document: &Document) -> Kind {
         "application/json" => Kind::Json,
         "application/x-www-form-urlencoded" => Kind::Form,
         "multipart/form-data" | "multipart/*" => Kind::Multipart,
-        it if it.starts_with("multipart/") => Kind::OtherParts,
+        it if it.starts_with("multipart/") => Kind::Unsent,
         it if is_json(it) => Kind::OtherJson,
         it if is_textual(it) => Kind::Text,
         "*/*" if !is_text => Kind::Json,
+        it if is_structured && BINARY.iter().any(|name| it.ends_with(name)) => Kind::Unsent,
         it if it.starts_with("application/") && is_structured => Kind::OtherJson,
         _ => Kind::Bytes,
     }
+}
+
+/// The names of formats that are not text, of whose values no JSON can be made.
+const BINARY: [&str; 6] = ["octet-stream", "msgpack", "protobuf", "cbor", "zip", "pdf"];
+
+/// Returns true for a schema of texts or bytes.
+fn is_text(schema: &Value, document: &Document, depth: usize) -> bool {
+    let schema = document.resolve(schema).unwrap_or(schema);
+    let kinds = [&schema["type"]]
+        .into_iter()
+        .chain(schema["type"].as_array().into_iter().flatten());
+    let parts = ["allOf", "anyOf", "oneOf"]
+        .iter()
+        .filter_map(|it| schema[*it].as_array());
+    kinds.into_iter().any(|it| it == "string")
+        || depth < 8 && parts.flatten().any(|it| is_text(it, document, depth + 1))
 }
 
 /// Returns the media type of a request. A range of bytes stays: the input has the type.
@@ -231,6 +249,7 @@ fn concrete(media_type: &str, kind: Kind) -> String {
         Kind::Json => "application/json".to_owned(),
         Kind::OtherJson if is_range => "application/json".to_owned(),
         Kind::Bytes if media_type.starts_with('*') => "application/octet-stream".to_owned(),
+        Kind::Bytes if is_range => essence_of(media_type),
         Kind::Text if is_range => "text/plain".to_owned(),
         Kind::Multipart => "multipart/form-data".to_owned(),
         Kind::Form => essence_of(media_type),
@@ -243,13 +262,12 @@ pub(crate) const MEDIA_TYPE: &str = "content_type";
 
 /// Returns the fields of a multipart body that are files, or lists of files.
 fn files_in(schema: &Object, kind: Kind) -> BTreeSet<String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
+    let branches = list(schema, "anyOf").filter_map(|it| it.get("properties"));
+    let properties = schema.get("properties").into_iter().chain(branches);
+    let properties = properties.filter_map(Value::as_object).flatten();
     let is_file = |schema: &Value| !schema["properties"]["base64"].is_null();
     let is_file = |schema: &Value| is_file(schema) || is_file(&schema["items"]);
-    let files = properties
-        .into_iter()
-        .flatten()
-        .filter(|(_, it)| is_file(it));
+    let files = properties.filter(|(_, it)| is_file(it));
     match kind {
         Kind::Multipart => files.map(|(name, _)| name.clone()).collect(),
         _ => BTreeSet::new(),

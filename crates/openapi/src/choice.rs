@@ -1,5 +1,7 @@
 //! The choice of operations: nothing becomes a tool that nobody asked for.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
@@ -121,9 +123,13 @@ fn enabled(extension: Option<&Value>) -> Option<bool> {
 /// the paths of operations without a tag.
 pub(crate) fn groups(document: &Document) -> Vec<(String, usize)> {
     let mut groups: Vec<(String, usize)> = Vec::new();
-    let mut count = |name: &str| match groups.iter_mut().find(|(it, _)| it == name) {
-        Some((_, count)) => *count += 1,
-        None => groups.push((name.to_owned(), 1)),
+    let mut places = HashMap::new();
+    let mut count = |name: &str| {
+        let place = *places.entry(name.to_owned()).or_insert_with(|| {
+            groups.push((name.to_owned(), 0));
+            groups.len() - 1
+        });
+        groups[place].1 += 1;
     };
     for operation in Operation::all(document) {
         let mut tags = operation.tags().peekable();

@@ -1,5 +1,7 @@
 //! The input of a tool: one flat object with the parameters and the body of an operation.
 
+use std::cmp::Reverse;
+
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -10,10 +12,14 @@ use crate::{
     parameters::{Filled, Parameter},
     plan::{BodyPlan, ParameterPlan, Place},
     schema::{Converter, Limits, Object, say_in_words, sentence_on},
+    text::cut,
 };
 
 /// The maximum size, in bytes, of an input's schema.
 pub(crate) const LARGEST: usize = 32 * 1024;
+
+/// The length, in bytes, of a description that has to be short.
+const SHORTEST: usize = 40;
 
 /// An input, and how a request uses it.
 pub(crate) struct Input {
@@ -26,7 +32,7 @@ pub(crate) struct Input {
     pub(crate) is_cut: bool,
     /// What the owner should know about the document.
     pub(crate) doubts: Vec<String>,
-    /// True if the header `Authorization` is a required parameter.
+    /// True if the header `Authorization` is a parameter.
     pub(crate) wants_authorization: bool,
     /// Sets of properties, of which one must be there.
     pub(crate) one_of: Vec<Vec<String>>,
@@ -61,17 +67,20 @@ impl Input {
     /// Takes the rules of the largest properties away until the schema is small enough.
     fn without_rules(mut self) -> Option<Self> {
         let size = |it: &Value| it.to_string().len();
-        while size(&self.schema) > LARGEST {
-            let properties = self.schema["properties"].as_object_mut()?;
-            let largest = properties.values_mut().max_by_key(|it| size(it))?;
-            let bare = json!({"description": largest["description"].take()});
-            if size(largest) <= size(&bare) {
-                return None;
+        let mut whole = size(&self.schema);
+        let properties = self.schema["properties"].as_object_mut()?;
+        let mut all: Vec<_> = properties.values_mut().map(|it| (size(it), it)).collect();
+        all.sort_by_key(|(size, _)| Reverse(*size));
+        for (before, property) in all {
+            if whole <= LARGEST {
+                break;
             }
-            *largest = bare;
+            let text = property["description"].as_str().unwrap_or_default();
+            *property = json!({"description": cut(text, SHORTEST)});
+            whole = whole + size(property) - before;
         }
         self.is_cut = true;
-        Some(self)
+        (whole <= LARGEST).then_some(self)
     }
 
     fn within<'a>(
@@ -90,9 +99,7 @@ impl Input {
                 .get("name")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            wants_authorization |= is_header
-                && name.eq_ignore_ascii_case("authorization")
-                && object.get("required") == Some(&Value::Bool(true));
+            wants_authorization |= is_header && name.eq_ignore_ascii_case("authorization");
             parameters.extend(Parameter::of(object, filled, &mut converter)?);
         }
         let body = Body::of(operation, document, &mut converter)?;
@@ -175,8 +182,14 @@ impl Input {
             let renamed = plan.names.iter().find(|(_, it)| *it == name);
             renamed.map_or(name, |(key, _)| key).clone()
         };
-        let sets = body.one_of.iter().map(|it| it.iter().map(key).collect());
-        self.one_of = sets.collect();
+        let is_chosen = |it: &&String| !fixed.contains_key(*it);
+        let sets = body.one_of.iter();
+        self.one_of = sets
+            .map(|it| it.iter().filter(is_chosen).map(key).collect())
+            .collect();
+        if self.one_of.contains(&Vec::new()) {
+            self.one_of.clear();
+        }
         if !self.one_of.is_empty() {
             self.notes.push(sentence_on(&self.one_of));
         }

@@ -94,11 +94,16 @@ pub(crate) fn distinct(toolkit: &str, all: &[Vec<String>]) -> Vec<String> {
         }
     }
     let mut taken = BTreeSet::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let of = |names: &Vec<String>| {
         let own = names.iter().find(|it| uses[&key(it)] == 1);
         let first = own.or(names.first()).cloned().unwrap_or_default();
         let start = first[..first.len().min(longest)].to_owned();
-        let numbered = (2..).map(|number| format!("{start}_{number}"));
+        let last = numbers.entry(key(&start)).or_insert(1);
+        let numbered = std::iter::repeat_with(|| {
+            *last += 1;
+            format!("{start}_{last}")
+        });
         let mut candidates = [first].into_iter().chain(numbered);
         let is_free = |it: &String| taken.insert(key(it));
         candidates.find(is_free).expect("numbers do not end")

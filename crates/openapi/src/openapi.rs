@@ -73,7 +73,9 @@ impl OpenApi {
     pub fn new(document: Value) -> Result<Self, OpenApiError> {
         let document = Document::new(document)?;
         if Operation::all(&document).is_empty() {
-            let webhooks = document.root().get("webhooks");
+            let webhooks = document.root()["webhooks"]
+                .as_object()
+                .filter(|it| !it.is_empty());
             let text = webhooks.map_or("", |_| ", but webhooks, which an API calls itself");
             return Err(OpenApiError::new(format!(
                 "the document has no operations{text}"

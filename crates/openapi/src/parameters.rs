@@ -173,14 +173,18 @@ pub(crate) fn encoding_named(
     let is_repeated = explode.unwrap_or(true);
     match (style, place) {
         (None | Some("form"), Place::Query) if is_repeated => Some(Encoding::Usual),
-        (None | Some("form"), Place::Query) => Some(Encoding::Comma),
+        // The style of another place has one meaning here.
+        (None | Some("form" | "simple"), Place::Query) => Some(Encoding::Comma),
+        (Some("spaceDelimited" | "pipeDelimited"), Place::Query) if explode == Some(true) => {
+            Some(Encoding::Usual)
+        }
         (Some("spaceDelimited"), Place::Query) => Some(Encoding::Space),
         (Some("pipeDelimited"), Place::Query) => Some(Encoding::Pipe),
         (Some("deepObject"), Place::Query) => Some(Encoding::Deep),
-        (None | Some("simple"), Place::Path | Place::Header) if explode == Some(true) => {
+        (None | Some("simple" | "form"), Place::Path | Place::Header) if explode == Some(true) => {
             Some(Encoding::Exploded)
         }
-        (None | Some("simple"), Place::Path | Place::Header)
+        (None | Some("simple" | "form"), Place::Path | Place::Header)
         | (None | Some("form"), Place::Cookie) => Some(Encoding::Usual),
         _ => None,
     }

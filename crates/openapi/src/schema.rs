@@ -31,6 +31,9 @@ pub(crate) const NOTE: &str = "x-note";
 
 pub(crate) type Object = Map<String, Value>;
 
+/// The maximum number of references that are being followed.
+const LONGEST_CHAIN: usize = 100;
+
 /// The limits of a schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -101,6 +104,14 @@ impl<'a> Converter<'a> {
     pub(crate) fn convert(&mut self, schema: &'a Value, depth: usize) -> Object {
         let mut converted = self.merged(schema, depth, false);
         retain_required(&mut converted, &Object::new());
+        // Branches may be those of one part, and properties those of another one.
+        let mut branches = take_list(&mut converted, "anyOf");
+        for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
+            open_beside(branch, &converted);
+        }
+        if !branches.is_empty() && branches.iter().all(|it| *it != json!({})) {
+            converted.insert("anyOf".into(), branches.into());
+        }
         converted
     }
 
@@ -120,18 +131,23 @@ impl<'a> Converter<'a> {
             self.describe_as(&text_in(object), &mut unknown);
             return unknown;
         };
-        if self.open.iter().any(|it| ptr::eq(*it, target)) {
+        if self.open.len() >= LONGEST_CHAIN || self.open.iter().any(|it| ptr::eq(*it, target)) {
             self.is_cut = true;
             return nested_again(object);
         }
         self.open.push(target);
-        let mut converted = self.merged(target, depth, is_part);
+        let converted = self.merged(target, depth, is_part);
         self.open.pop();
-        self.describe_as(&text_in(object), &mut converted);
-        if let Some(default) = object.get("default") {
-            converted.insert("default".into(), default.clone());
+        if object.len() == 1 {
+            return converted;
         }
-        converted
+        // What is beside a reference applies as well.
+        let mut own = self.convert_object(object, depth, true);
+        add_missing(&mut own, converted);
+        if object.get("nullable") == Some(&Value::Bool(true)) {
+            make_nullable(&mut own);
+        }
+        own
     }
 
     /// Returns what a reference names: in the document or, as of a schema on its own, in the nearest
@@ -289,25 +305,36 @@ impl<'a> Converter<'a> {
         let mut subtypes: Vec<_> = mapping
             .filter_map(|(name, it)| Some((name, target(it)?)))
             .collect();
-        if subtypes.is_empty() {
-            let is_base = |it: &Value| {
-                reference_of(it)
-                    .and_then(|it| self.target(it))
-                    .is_some_and(|it| ptr::eq(it, base))
-            };
+        let mut targets = vec![base];
+        while subtypes.is_empty() || targets.len() > 1 {
             let extends = |it: &Value| {
-                it["allOf"]
-                    .as_array()
-                    .is_some_and(|it| it.iter().any(is_base))
+                let parts = it["allOf"].as_array().into_iter().flatten();
+                let mut parts = parts.filter_map(|it| self.target(reference_of(it)?));
+                parts.any(|part| targets.iter().any(|it| ptr::eq(*it, part)))
             };
-            subtypes.extend(schemas.into_iter().flatten().filter(|(_, it)| extends(it)));
+            let all = schemas.into_iter().flatten().filter(|(_, it)| extends(it));
+            let is_new = |it: &(&String, &Value)| subtypes.iter().all(|(name, _)| *name != it.0);
+            let found: Vec<_> = all.filter(is_new).collect();
+            if found.is_empty() {
+                break;
+            }
+            targets.extend(found.iter().map(|(_, it)| *it));
+            subtypes.extend(found);
         }
         let mut properties = take_object(converted, "properties");
         self.bases.push(base);
         for (_, subtype) in subtypes.iter().filter(|(_, it)| !ptr::eq(*it, base)) {
             let mut subtype = self.merged(subtype, depth, true);
             for (name, property) in take_object(&mut subtype, "properties") {
-                properties.entry(name).or_insert(property);
+                let is_kind = discriminator["propertyName"] == *name;
+                match properties.get_mut(&name) {
+                    // It is something else in each subtype.
+                    Some(known) if *known != property && !is_kind => {
+                        *known = json!({"description": known["description"].take()});
+                    }
+                    Some(_) => {}
+                    None => drop(properties.insert(name, property)),
+                }
             }
         }
         self.bases.pop();
@@ -340,9 +367,7 @@ impl<'a> Converter<'a> {
             let mut seen = HashSet::new();
             let mut is_nullable = false;
             for branch in list(schema, keyword) {
-                let mut branch = self.merged(branch, depth + 1, false);
-                open_beside(&mut branch, converted);
-                let branch = Value::Object(branch);
+                let branch = Value::Object(self.merged(branch, depth + 1, false));
                 if branch == json!({"type": "null"}) {
                     is_nullable = true;
                 } else if seen.insert(branch.clone()) {
@@ -354,7 +379,12 @@ impl<'a> Converter<'a> {
             }
             match single_branch(&mut branches) {
                 Some(only) => add_missing(converted, only),
-                None if branches.is_empty() || converted.contains_key("anyOf") => {}
+                None if branches.is_empty() => {}
+                None if converted.contains_key("anyOf") => {
+                    let sets: Option<Vec<_>> = branches.iter().map(required_set).collect();
+                    let note = sets.map(|it| (NOTE.to_owned(), sentence_on(&it).into()));
+                    add_missing(converted, note.into_iter().collect());
+                }
                 None => drop(converted.insert("anyOf".into(), branches.into())),
             }
             if is_nullable {

@@ -76,10 +76,12 @@ pub(crate) fn needs_of(
         .get("security")
         .or_else(|| document.root().get("security"));
     let Some(listed) = listed else {
-        let mut possible = credentials.iter().filter(|(_, it)| it.is_ok());
-        let chosen = possible.find(|(scheme, _)| options.prefers(scheme));
+        let possible = credentials.iter().filter(|(_, it)| it.is_ok());
+        let chosen = possible.filter(|(scheme, _)| options.prefers(scheme));
         return Ok((
-            chosen.map(|(scheme, _)| only(scheme)).unwrap_or_default(),
+            chosen
+                .map(|(scheme, _)| (scheme.clone(), Vec::new()))
+                .collect(),
             None,
         ));
     };

@@ -28,6 +28,11 @@ impl ServerOptions {
         let all: Vec<_> = all.filter_map(Value::as_array).flatten().collect();
         let variables = all.iter().filter_map(|it| it["variables"].as_object());
         let variables = variables.flat_map(Map::keys).map(String::as_str);
+        let urls = all.iter().filter_map(|it| it["url"].as_str());
+        let templates = urls
+            .flat_map(|it| it.split('{').skip(1))
+            .filter_map(|it| it.split_once('}'));
+        let variables = variables.chain(templates.map(|(name, _)| name));
         all_known(
             "server variable",
             "--server-variable",
@@ -36,7 +41,7 @@ impl ServerOptions {
         )?;
         let hosts = all.iter().filter_map(|it| {
             let url = filled(it["url"].as_str()?, &it["variables"], self).ok()?;
-            host_of(&resolved(None, &url)?)
+            host_of(&resolved(Some("https://relative.invalid"), &url)?)
         });
         let hosts: Vec<_> = hosts.collect();
         let hosts = hosts.iter().map(String::as_str);
@@ -87,12 +92,16 @@ pub(crate) fn own_url(
     };
     let source = options.document_url.as_deref().unwrap_or(base);
     let urls = urls_in(&servers, Some(source), options)?;
+    if let (true, Some(url)) = (urls.is_empty(), servers[0]["url"].as_str()) {
+        return Err(format!("its server {url:?} is not an http URL"));
+    }
     let Some(url) = urls.into_iter().next().filter(|it| it != base) else {
         return Ok(None);
     };
     let host = host_of(&url);
+    let origin = |url: &str| Url::parse(url).map(|it| it.origin()).ok();
     let is_allowed =
-        host == host_of(base) || options.hosts.iter().any(|it| Some(it) == host.as_ref());
+        origin(&url) == origin(base) || options.hosts.iter().any(|it| Some(it) == host.as_ref());
     if !is_allowed {
         let host = host.unwrap_or_default();
         return Err(format!(
@@ -108,7 +117,8 @@ fn host_of(url: &str) -> Option<String> {
 
 /// Returns a URL of the document as an absolute one: RFC 3986, 5.2.
 pub(crate) fn resolved(base: Option<&str>, url: &str) -> Option<String> {
-    if url.contains("://") {
+    let scheme = url.split("://").next().unwrap_or_default();
+    if scheme.len() < url.len() && !scheme.contains(['/', '?', '#']) {
         return Some(url.to_owned());
     }
     if url.trim().is_empty() {
@@ -136,6 +146,10 @@ fn urls_in(
 /// Replaces the variables of a URL.
 fn filled(url: &str, variables: &Value, options: &ServerOptions) -> Result<String, String> {
     let mut url = url.to_owned();
+    let declared = |name: &String| variables.get(name).is_some();
+    for (name, value) in options.variables.iter().filter(|(name, _)| !declared(name)) {
+        url = url.replace(&format!("{{{name}}}"), value);
+    }
     for (name, variable) in variables.as_object().into_iter().flatten() {
         let chosen = options.variables.get(name).map(String::as_str);
         let value = chosen

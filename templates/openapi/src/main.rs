@@ -4,7 +4,9 @@
 mod tests;
 
 {% if oauth_provider -%}
-use lambda_tools::{Error, OAuth, Server, ServerInfo, Toolkit, from_openapi::ApiTools, oauth::Provider, run};
+use lambda_tools::{
+    Error, OAuth, Server, ServerInfo, Toolkit, from_openapi::ApiTools, oauth::Provider, run,
+};
 {%- else -%}
 use lambda_tools::{Error, Server, ServerInfo, Toolkit, from_openapi::ApiTools, run};
 {%- endif %}
@@ -38,7 +40,9 @@ fn server(api_url: Option<String>) -> Result<Server, Error> {
         Ok(table) => oauth.in_dynamodb(table),
         Err(_) => oauth,
     };
-    Ok(Server::new(Toolkit::new(api.tools()?)?).info(info).oauth(oauth))
+    Ok(Server::new(Toolkit::new(api.tools()?)?)
+        .info(info)
+        .oauth(oauth))
 {%- else %}
     Ok(Server::new(Toolkit::new(api.tools()?)?).info(info))
 {%- endif %}

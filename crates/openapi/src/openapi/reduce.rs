@@ -115,6 +115,11 @@ impl OpenApi {
     }
 
     fn check_count(&self, count: usize, report: &Report) -> Result<(), OpenApiError> {
+        if report.chosen == 0 {
+            let text =
+                "no operation is left of those chosen by --include-method, --exclude and `x-mcp`";
+            return Err(OpenApiError::new(text));
+        }
         if count == 0 {
             let reasons = report.left_out.iter().take(3).map(ToString::to_string);
             let reasons = reasons.collect::<Vec<_>>().join("; ");
@@ -163,7 +168,16 @@ impl OpenApi {
                  or are headers of the connection",
             );
         }
-        if input.wants_authorization && credentials.is_empty() {
+        let mut used = credentials
+            .keys()
+            .filter_map(|it| known.get(it)?.as_ref().ok());
+        let is_sent = used.any(|it| match it.place() {
+            Some((place, name)) => {
+                place == Place::Header && name.eq_ignore_ascii_case("authorization")
+            }
+            None => true,
+        });
+        if input.wants_authorization && !is_sent {
             note(
                 "it wants the header Authorization, and no security scheme says so; --bearer SECRET_ID sends it",
             );

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     body::MEDIA_TYPE,
-    media_type::usual_in,
+    media_type::{essence_of, is_json, usual_in},
     plan::{Answer, BodyPlan, Encoding, ParameterPlan, Place, RequestPlan, Shape},
 };
 
@@ -103,11 +103,13 @@ impl PreparedRequest {
                 }
             }
             Shape::Fields => {
-                let mut fields = plan.fixed.clone();
-                for (key, value) in input {
-                    let name = plan.names.get(&key).cloned().unwrap_or(key);
-                    fields.insert(name, value);
-                }
+                let named = input.into_iter().map(|(key, value)| {
+                    let name = plan.names.get(&key).cloned();
+                    (name.unwrap_or(key), value)
+                });
+                let mut fields: Map<String, Value> = named.collect();
+                // No further field of an open body takes the place of one that is fixed.
+                fields.extend(plan.fixed.clone());
                 if fields.is_empty() && !plan.required {
                     return Ok(());
                 }
@@ -229,6 +231,9 @@ fn whole(plan: &BodyPlan, value: Value) -> Result<(String, Vec<u8>), Failure> {
             Ok((media_type, bytes))
         }
         (_, Value::Object(fields)) => of_fields(plan, fields),
+        (_, Value::String(text)) if !is_json(&essence_of(&media_type)) => {
+            Ok((media_type, text.into_bytes()))
+        }
         (_, value) => Ok((media_type, serde_json::to_vec(&value)?)),
     }
 }

@@ -129,7 +129,8 @@ fn in_utf8(media_type: &str, body: Vec<u8>) -> Vec<u8> {
             .collect::<Vec<_>>()
     };
     match charset {
-        "iso-8859-1" | "latin1" | "iso-8859-15" | "windows-1252" | "cp1252" => {
+        "iso-8859-1" | "iso8859-1" | "latin1" | "latin-1" | "us-ascii" | "iso-8859-15"
+        | "windows-1252" | "cp1252" => {
             let of = |byte: &u8| match byte {
                 0x80..0xa0 => WINDOWS_1252
                     .chars()
@@ -230,7 +231,10 @@ fn next_url(links: &str) -> Option<&str> {
             it == ',' && !is_quoted
         };
         let end = after.find(ends).unwrap_or(after.len());
-        let parameters = after[..end].split(';');
+        let parameters = after[..end].split(|it: char| {
+            is_quoted ^= it == '"';
+            it == ';' && !is_quoted
+        });
         let relations = parameters.filter_map(|it| {
             let (name, value) = it.split_once('=')?;
             let is_relation = name.trim().eq_ignore_ascii_case("rel");
@@ -246,7 +250,8 @@ fn next_url(links: &str) -> Option<&str> {
 
 fn has_type(schema: &Value, names: &[&str]) -> bool {
     let has = |name: &&str| schema.as_object().is_some_and(|it| is_type(it, name));
-    names.iter().any(has)
+    let mut branches = schema["anyOf"].as_array().into_iter().flatten();
+    names.iter().any(has) || branches.any(|it| has_type(it, names))
 }
 
 /// Returns a text of a URL as the type that the schema of its parameter has.
@@ -255,6 +260,9 @@ fn typed(text: &str, schema: &Value) -> Value {
     let is_wanted = |it: &Value| {
         (it.is_number() && has_type(schema, &["integer", "number"]))
             || (it.is_boolean() && has_type(schema, &["boolean"]))
+            || schema["enum"]
+                .as_array()
+                .is_some_and(|all| all.contains(it))
     };
     parsed.filter(is_wanted).unwrap_or_else(|| text.into())
 }

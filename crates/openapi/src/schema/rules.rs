@@ -19,7 +19,9 @@ const LONGEST_DEFAULT: usize = 200;
 /// The maximum length, in bytes, of an example in a description.
 const LONGEST_EXAMPLE: usize = 60;
 /// The formats that say no more than the type.
-const SAYING_NOTHING: [&str; 5] = ["string", "text", "password", "int32", "int64"];
+const SAYING_NOTHING: [&str; 7] = [
+    "string", "text", "password", "int32", "int64", "float", "double",
+];
 /// The formats of texts that models know.
 const FORMATS: [&str; 8] = [
     "date",
@@ -138,6 +140,9 @@ fn fitting(value: &Value, kinds: Option<&Value>) -> Option<Value> {
     if fits(value, kinds) {
         return Some(value.clone());
     }
+    if value.is_null() {
+        return None;
+    }
     let text = text_of(value);
     let parsed = serde_json::from_str(&text).ok();
     let mut all = parsed.into_iter().chain([text.into()]);
@@ -165,16 +170,11 @@ fn fits(value: &Value, kinds: Option<&Value>) -> bool {
 pub(crate) fn note_of(schema: &Object) -> Option<String> {
     let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
     let mut notes = Vec::new();
-    let is_text = schema
-        .get("type")
-        .is_none_or(|it| it != "integer" && it != "number");
     match text("format").or(text("contentEncoding")) {
         Some("binary") => notes.push("The bytes in base64.".to_owned()),
         Some("byte" | "base64") => notes.push("In base64.".to_owned()),
         Some("duration") => notes.push("Format: duration (ISO 8601), such as P1DT2H.".to_owned()),
-        Some(format)
-            if is_text && !FORMATS.contains(&format) && !SAYING_NOTHING.contains(&format) =>
-        {
+        Some(format) if !FORMATS.contains(&format) && !SAYING_NOTHING.contains(&format) => {
             notes.push(format!("Format: {}.", clipped(&plain(format), 40)));
         }
         _ => {}
@@ -182,7 +182,10 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
     if let Some(pattern) = text("pattern").filter(|_| pattern_of(schema).is_none()) {
         notes.push(format!("Pattern: {}.", clipped(&plain(pattern), 80)));
     }
-    let places = list(schema, "prefixItems").map(|it| it["type"].as_str().unwrap_or("any"));
+    // Before draft 2020-12, the list was in `items`.
+    let places = list(schema, "prefixItems")
+        .chain(list(schema, "items"))
+        .map(|it| it["type"].as_str().unwrap_or("any"));
     let places = places.collect::<Vec<_>>().join(", ");
     if !places.is_empty() {
         notes.push(format!("Its items are, in this order: {places}."));
@@ -236,11 +239,7 @@ fn pattern_of(schema: &Object) -> Option<String> {
         .and_then(|it| it.strip_suffix('/'));
     let inner = inner.filter(|it| it.starts_with('^') || it.ends_with('$'));
     let pattern = inner.unwrap_or(written);
-    let has_flags = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase());
-    let ends = pattern
-        .rsplit_once("$/")
-        .is_some_and(|(_, flags)| has_flags(flags));
-    if ends || pattern.starts_with("/^") || is_picture(schema) || !is_pattern(pattern) {
+    if never_matches(pattern) || is_picture(schema) || !is_pattern(pattern) {
         return None;
     }
     let said = ["example", "default"]
@@ -260,6 +259,35 @@ fn pattern_of(schema: &Object) -> Option<String> {
         }
     }
     Some(pattern.to_owned())
+}
+
+/// Returns true for a pattern with characters before its start or behind its end, such as delimiters
+/// and flags of another language.
+fn never_matches(pattern: &str) -> bool {
+    let delimited = pattern.strip_prefix('/').and_then(|it| it.rsplit_once('/'));
+    if delimited.is_some_and(|(_, flags)| {
+        !flags.is_empty() && flags.bytes().all(|it| b"gimsuxy".contains(&it))
+    }) {
+        return true;
+    }
+    let (mut before, mut is_escaped, mut in_set) = ('(', false, false);
+    let mut rest = pattern.chars().peekable();
+    while let Some(it) = rest.next() {
+        let is_plain = !is_escaped && !in_set;
+        let is_behind = it == '^' && !"(|:=!".contains(before);
+        let goes_on = it == '$' && rest.peek().is_some_and(|next| !")|".contains(*next));
+        if is_plain && (is_behind || goes_on) {
+            return true;
+        }
+        in_set = if is_escaped {
+            in_set
+        } else {
+            (in_set || it == '[') && it != ']'
+        };
+        is_escaped = it == '\\' && !is_escaped;
+        before = it;
+    }
+    false
 }
 
 /// Returns true for a pattern that is a picture of its values, such as `YYYY-MM-DD`.

@@ -146,6 +146,12 @@ fn api_of(case: &Value, api: OpenApi) -> OpenApi {
                 let (name, value) = pair(value());
                 api.rename(name, value)
             }
+            "--fix" => {
+                let (name, value) = pair(value());
+                let (operation, parameter) = name.split_once('.').unwrap();
+                api.fix(operation, parameter, value.into())
+            }
+            "--include-method" => api.include_methods([value()]),
             "--security" => api.security([value()]),
             "--host" => api.hosts([value()]),
             "--bearer" => api.bearer(value()),
