@@ -23,3 +23,41 @@ impl From<&ApiTools> for ServerInfo {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_server_has_the_name_of_its_api() {
+        let described = |info: Value| {
+            let document = json!({"openapi": "3.1.0", "info": info, "servers": [{"url": "https://pets.example"}],
+                "paths": {"/pets": {"get": {"operationId": "list", "responses": {}}}}});
+            let api = OpenApi::new(document).unwrap().include_all();
+            let info = ServerInfo::from(&api.reduce().unwrap().tools);
+            json!([info.title(), info.version(), info.about()])
+        };
+        for (info, expected) in [
+            (
+                json!({"title": "Pets API", "version": "2.3.4-beta", "description": "All\nabout [pets](https://x.example)."}),
+                json!(["Pets API", "2.3.4", "All about pets."]),
+            ),
+            (
+                json!({"title": "A", "version": "v2"}),
+                json!(["A", "2.0.0", "Tools for AI agents."]),
+            ),
+            (
+                json!({"title": "A", "version": "2020-09-14_1.6"}),
+                json!(["A", "2020.0.0", "Tools for AI agents."]),
+            ),
+            (
+                json!({"version": "beta"}),
+                json!(["Tools", "1.0.0", "Tools for AI agents."]),
+            ),
+        ] {
+            assert_eq!(described(info), expected);
+        }
+    }
+}

@@ -121,7 +121,7 @@ mod tests {
                 "a: 1\n---\nb: 2",
                 "multiple YAML documents detected at line ",
             ),
-            ("{\"a\": {,}}", "expected `,` or `}`"),
+            ("{\"a\": {,}}", "key must be a string"),
             ("a: .inf", "non-finite float"),
             ("a: &x [*x]", "recursive references"),
         ] {

@@ -398,11 +398,14 @@ fn documents_are_downloaded() {
         relative.len()
     );
     let url = served(&found);
+    let with_key = format!("{url}?key=secret");
     folder
-        .run(&[&url, "--all", "--allow-private", "-o", "tools.json"])
+        .run(&[&with_key, "--all", "--allow-private", "-o", "tools.json"])
         .succeeds();
     let tools: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
     assert_eq!(tools["base_url"], url.replace("/pets.yaml", "/v1"));
+    // The file is committed, and a key in the document's URL is not for it.
+    assert_eq!(tools["made_with"][0], *url);
     let missing = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
     folder
         .run(&[&served(missing), "--all"])
