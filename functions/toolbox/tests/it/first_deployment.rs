@@ -80,7 +80,14 @@ fn run(shell: &mut Shell, block: &Block, expected: &Block) {
     assert_eq!(expected.mark, None, "{}", expected.place);
     // In proportion: a tool of 40 seconds behind an API that gives up after 30.
     let commands = block.text.replace("step_ms=1000", "step_ms=100");
-    let (output, code) = shell.run(&commands);
+    let (mut output, mut code) = shell.run(&commands);
+    // Lines reach the log after the responses.
+    let mut attempts = if commands.contains("lines '") { 10 } else { 0 };
+    while attempts > 0 && !is_expected(&expected.text, &output) {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        (output, code) = shell.run(&commands);
+        attempts -= 1;
+    }
     assert_eq!(code, 0, "{}: {output}", block.place);
     assert!(
         is_expected(&expected.text, &output),
