@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     let Reduction { tools, report, .. } = api.reduce()?;
     // The generated program would fail at start-up with the same error.
     Toolkit::new(tools.clone().tools()?)?;
-    // What the command was asked for, to run it again on a newer document.
+    // An owner can run the same command on a newer document.
     let tools = tools.made_with(env::args().skip(2).map(source::without_secrets));
     save(&tools, options)?;
     match &options.results.report {

@@ -36,8 +36,8 @@ enum Kind {
     Multipart,
     Text,
     Bytes,
-    /// What no input describes: parts that are not fields, as in `multipart/related`, and objects in a
-    /// format of bytes.
+    /// A body that no input can describe: parts that are not fields, as in `multipart/related`, and
+    /// objects in a binary format.
     Unsent,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Input {
     pub(crate) notes: Vec<String>,
     /// True if parts of the schema were left out.
     pub(crate) is_cut: bool,
-    /// What the owner should know about the document.
+    /// Notes for the report.
     pub(crate) doubts: Vec<String>,
     /// True if the header `Authorization` is a parameter.
     pub(crate) wants_authorization: bool,

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ApiTools, OpenApiError,
-    plan::{Answer, ApiTool, Credential},
+    plan::{Answer, ApiTool, Credential, ParameterPlan, Place},
     schema::sentence_on,
 };
 use client::ApiClient;
@@ -68,10 +68,11 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
         let (api, plan) = (Arc::clone(&shared), Arc::clone(&call));
         async move { api.call(&plan, input, &cx).await }
     };
-    let checked = Arc::clone(&plan);
-    let tool = Tool::dynamic(id, description, input, json!({}), run)
-        .formats_are_annotations()
-        .checked(move |input| one_of(&checked, &input).map(|()| input));
+    let mut tool = Tool::dynamic(id, description, input, json!({}), run).formats_are_annotations();
+    if !plan.one_of.is_empty() {
+        let checked = Arc::clone(&plan);
+        tool = tool.checked(move |input| one_of(&checked, &input).map(|()| input));
+    }
     let tool = with_requirements(tool, api, [&*plan]);
     let tool = match plan.request.answer {
         Answer::Content(_) => tool.returning_content(),
@@ -87,7 +88,9 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
 /// Takes the schema of the input out of a plan, whose parameters keep theirs.
 fn taken_input(plan: &mut ApiTool) -> Value {
     let input = mem::take(&mut plan.input);
-    for it in &mut plan.request.parameters {
+    // Only the next page of a query has values to convert.
+    let queried = |it: &&mut ParameterPlan| it.place == Place::Query;
+    for it in plan.request.parameters.iter_mut().filter(queried) {
         let schema = it.key.as_ref().and_then(|key| input["properties"].get(key));
         it.schema = schema.cloned().unwrap_or_default();
     }

@@ -79,7 +79,7 @@ pub(crate) struct Converter<'a> {
     bases: Vec<&'a Value>,
     /// True if something was left out to keep the limits, or because it contains itself.
     pub(crate) is_cut: bool,
-    /// What the owner should know about the document's schemas.
+    /// Notes for the report.
     pub(crate) doubts: BTreeSet<String>,
     /// True if files are properties with a name and a media type: in multipart bodies.
     pub(crate) has_file_parts: bool,
@@ -141,7 +141,7 @@ impl<'a> Converter<'a> {
         if object.len() == 1 {
             return converted;
         }
-        // What is beside a reference applies as well.
+        // Keywords beside `$ref` apply as well: JSON Schema 2020-12, 8.2.3.1.
         let mut own = self.convert_object(object, depth, true);
         add_missing(&mut own, converted);
         if object.get("nullable") == Some(&Value::Bool(true)) {

@@ -12,7 +12,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// What is encoded although reserved characters stay: what would end a value or a query.
+/// The characters that `allowReserved` does not keep, because they would end a value or the query.
 const NOT_IN_QUERIES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -29,7 +29,7 @@ const NOT_IN_QUERIES: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// What a cookie cannot have, and the mark of what is encoded: RFC 6265, 4.1.1.
+/// The characters that a cookie cannot have (RFC 6265, 4.1.1), and `%`, which begins an escape.
 const NOT_IN_COOKIES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

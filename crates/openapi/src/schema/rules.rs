@@ -233,7 +233,7 @@ pub(super) fn is_binary(schema: &Object) -> bool {
 /// with the flags of another language, and for one that the document's own examples do not match.
 fn pattern_of(schema: &Object) -> Option<String> {
     let written = schema.get("pattern")?.as_str()?;
-    // As it stands in source code.
+    // Some documents keep the delimiters of a regular expression in source code.
     let inner = written
         .strip_prefix('/')
         .and_then(|it| it.strip_suffix('/'));

@@ -35,7 +35,7 @@ const FIELDS: [&str; 7] = [
     "title",
 ];
 
-/// What a response says that reports an error.
+/// The error that a response reports.
 pub struct ApiError {
     pub status: StatusCode,
     /// The time in `Retry-After`.

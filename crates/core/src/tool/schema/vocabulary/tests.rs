@@ -139,7 +139,7 @@ pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
     samples.collect()
 }
 
-/// What a format has no keyword for is in its descriptions.
+/// Keywords that a format lacks are in its descriptions.
 #[test]
 fn no_format_loses_a_keyword() {
     for (name, schema, _) in decisive() {
