@@ -251,7 +251,7 @@ pub use event_kind::EventKind;
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
-    Failure, Handler, Icon, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
+    Failure, Handler, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };

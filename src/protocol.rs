@@ -48,7 +48,7 @@ use lambda_http::tower::ServiceExt;
 
 use admission::AppState;
 use codec::{Codec, Declaration};
-pub(crate) use mcp::{AgentCoreFormat, registry_entry};
+pub(crate) use mcp::AgentCoreFormat;
 pub(crate) use oxp::DirectCallFormat;
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;

@@ -30,8 +30,7 @@ use axum::Router;
 /// A subscriber for [`tracing`] is installed unless there is one already.
 ///
 /// A program that is started with `--tools-for agentcore` prints the list of its tools for an
-/// [`AgentCore` Gateway](crate::agentcore), and ends. With `--server-json`, a name and a URL, it prints
-/// its entry for [MCP's registry](crate::mcp), and ends. So it does with `--help` and `--version`; all
+/// [`AgentCore` Gateway](crate::agentcore), and ends. So it does with `--help` and `--version`; all
 /// other arguments are the program's own.
 ///
 /// # Errors
@@ -41,7 +40,7 @@ use axum::Router;
 /// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print(&mut server, true)? {
+    if export::print(&server, true)? {
         return Ok(());
     }
     settings::apply(&mut server)?;
@@ -76,8 +75,8 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// # Errors
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
-    let mut server = server.into();
-    if export::print(&mut server, false)? {
+    let server = server.into();
+    if export::print(&server, false)? {
         return Ok(());
     }
     run_here(server)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Icon, tool::icon::is_web_page};
+use crate::tool::content::is_uri;
 
 /// The description of a server: its title, its version and a sentence about it.
 ///
@@ -24,8 +24,6 @@ pub struct ServerInfo {
     /// The URL for users' questions; not a part of OpenTool's `info`, which is this type's JSON.
     #[serde(skip)]
     pub(crate) support_url: Option<String>,
-    #[serde(skip)]
-    pub(crate) icons: Vec<Icon>,
 }
 
 impl ServerInfo {
@@ -39,7 +37,6 @@ impl ServerInfo {
             description: "Tools for AI agents.".into(),
             version: version.into(),
             support_url: None,
-            icons: Vec::new(),
         }
     }
 
@@ -56,14 +53,6 @@ impl ServerInfo {
     #[must_use]
     pub fn support_url(mut self, url: impl Into<String>) -> Self {
         self.support_url = Some(url.into());
-        self
-    }
-
-    /// Adds an icon that MCP clients may show: an `https://` URL, or an [`Icon`]. Further icons are
-    /// for other sizes or backgrounds. An invalid icon is an error at start-up.
-    #[must_use]
-    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
-        self.icons.push(icon.into());
         self
     }
 
@@ -95,6 +84,13 @@ fn is_support_url(url: &str) -> bool {
         return parts.len() == 2 && parts.iter().all(|part| !part.is_empty());
     }
     is_web_page(url)
+}
+
+/// Returns true for an `https://` URL with a host and without credentials.
+fn is_web_page(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    is_uri(url) && !authority.is_empty() && !authority.starts_with(':') && !authority.contains('@')
 }
 
 impl Default for ServerInfo {

@@ -13,7 +13,6 @@ mod elicitation;
 mod error;
 mod format;
 mod progress;
-mod registry;
 mod rejection;
 mod request;
 mod response;
@@ -48,7 +47,6 @@ use crate::{
 pub(crate) use agentcore::AgentCoreFormat;
 use catalogue::{Catalogue, ListResult, TTL_MS};
 use format::McpFormat;
-pub(crate) use registry::registry_entry;
 use response::Meta;
 use revision::Revision;
 use transport::TASKS;
@@ -58,8 +56,7 @@ const CALL: Purpose = Purpose::Call("POST /mcp");
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
     info: ServerInfo,
-    /// `serverInfo`, without and with icons.
-    server_info: [OnceLock<Box<RawValue>>; 2],
+    server_info: OnceLock<Box<RawValue>>,
     catalogue: Catalogue,
 }
 
@@ -89,7 +86,7 @@ impl Codec for McpCodec {
     fn new(info: &ServerInfo) -> Self {
         Self {
             info: info.clone(),
-            server_info: [OnceLock::new(), OnceLock::new()],
+            server_info: OnceLock::new(),
             catalogue: Catalogue::default(),
         }
     }
@@ -121,8 +118,8 @@ impl Codec for McpCodec {
     }
 
     fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        let pages = self.catalogue.pages(tools, format.has_icons());
-        let meta = Meta::of(format, self.server_info_with(true));
+        let pages = self.catalogue.pages(tools);
+        let meta = Meta::of(format, self.server_info());
         let result = ListResult::of(&pages, format.page, format.is_modern(), meta);
         EncodedList::new(response::encode(format, &result))
     }
@@ -162,18 +159,9 @@ impl Codec for McpCodec {
 
 impl McpCodec {
     fn server_info(&self) -> &RawValue {
-        self.server_info_with(false)
-    }
-
-    /// Returns `serverInfo`, with icons if there are any. Results of calls have none, to stay small.
-    fn server_info_with(&self, icons: bool) -> &RawValue {
         let info = &self.info;
-        let has_icons = icons && !info.icons.is_empty();
-        self.server_info[usize::from(has_icons)].get_or_init(|| {
-            let mut value = json!({"name": info.title(), "version": info.version()});
-            if has_icons {
-                value["icons"] = json!(info.icons);
-            }
+        self.server_info.get_or_init(|| {
+            let value = json!({"name": info.title(), "version": info.version()});
             to_raw_value(&value).expect("JSON values can be serialized as JSON")
         })
     }
@@ -184,7 +172,7 @@ impl McpCodec {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server_info_with(revision.has_icons()),
+            "serverInfo": self.server_info(),
             "instructions": self.info.about(),
         });
         if recognizes_call_ids {
@@ -209,7 +197,7 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        let meta = Meta::of(format, self.server_info_with(true));
+        let meta = Meta::of(format, self.server_info());
         if !meta.is_empty() {
             result["_meta"] = json!(meta);
         }

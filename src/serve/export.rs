@@ -1,30 +1,25 @@
-//! What a program prints instead of serving, before anything is deployed: the list of its tools for
-//! `AgentCore`, or its entry in a registry.
+//! What a program prints instead of serving, such as the list of its tools for `AgentCore`.
 
 use std::{env, io, io::Write as _};
 
 use serde_json::Value;
 
-use super::settings::{self, InvalidSetting, undecided};
-use crate::{Error, Server, protocol::registry_entry, text::closest, tool::agentcore};
+use super::settings::InvalidSetting;
+use crate::{Error, Server, text::closest, tool::agentcore};
 
 /// The option that prints the list of tools: `--tools-for agentcore`.
 const TOOLS_FOR: &str = "--tools-for";
 
-/// The option that prints the registry's entry: `--server-json NAME URL`, then maybe a description.
-const SERVER_JSON: &str = "--server-json";
-
 const HELP: &str = "\
 Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variables.
 
---tools-for agentcore                 prints the list of tools for an AgentCore Gateway
---server-json NAME URL [DESCRIPTION]  prints the entry in MCP's registry
---version                             prints the title and the version
---help                                prints this text";
+--tools-for agentcore  prints the list of tools for an AgentCore Gateway
+--version              prints the title and the version
+--help                 prints this text";
 
 /// Prints what the program's arguments ask for. Returns false if they ask for nothing. Unknown ones
 /// are errors, unless the program may have arguments of its own.
-pub(super) fn print(server: &mut Server, may_have_own: bool) -> Result<bool, Error> {
+pub(super) fn print(server: &Server, may_have_own: bool) -> Result<bool, Error> {
     let arguments = env::args_os().skip(1);
     let arguments = arguments.map(|it| it.to_string_lossy().into_owned());
     let arguments: Vec<_> = arguments.collect();
@@ -36,12 +31,10 @@ pub(super) fn print(server: &mut Server, may_have_own: bool) -> Result<bool, Err
             let list = agentcore::definitions(server.toolkit());
             format!("{:#}", Value::from(list))
         }
-        Some(SERVER_JSON) => entry(server, &arguments[1..])
-            .map_err(|error| InvalidSetting(format!("{SERVER_JSON}: {error}")))?,
         Some("--help" | "-h") => HELP.to_owned(),
         Some("--version" | "-V") => format!("{} {}", server.info.title(), server.info.version()),
         Some(unknown) if !may_have_own => {
-            let options = ["--help", "--version", TOOLS_FOR, SERVER_JSON];
+            let options = ["--help", "--version", TOOLS_FOR];
             let meant = closest(unknown, options.into_iter());
             let end = meant.map_or_else(String::new, |it| format!("; did you mean {it}?"));
             let text = format!("the program has no such argument{end}\n\n{HELP}");
@@ -52,18 +45,4 @@ pub(super) fn print(server: &mut Server, may_have_own: bool) -> Result<bool, Err
     // Unlike `println!`, this does not panic if nobody reads it.
     writeln!(io::stdout(), "{text}")?;
     Ok(true)
-}
-
-fn entry(server: &mut Server, arguments: &[String]) -> Result<String, Error> {
-    let (name, url, description) = match arguments {
-        [name, url] => (name, url, None),
-        [name, url, description] => (name, url, Some(description)),
-        _ => return Err("its arguments are a name, a URL and, if need be, a description".into()),
-    };
-    settings::apply(server)?;
-    let auth = server.auth.as_ref();
-    let auth = auth.ok_or_else(|| undecided("this server"))?;
-    let description = description.map_or(server.info.about(), String::as_str);
-    let entry = registry_entry(&server.info, auth, name, url, description)?;
-    Ok(format!("{entry:#}"))
 }

@@ -22,7 +22,7 @@ pub(super) use variables::{choice, get, list, seconds, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, Icon, Server, ServerInfo, assemble::own_secrets, idempotency::Idempotency,
+    Auth, Server, ServerInfo, assemble::own_secrets, idempotency::Idempotency,
     observe::metrics::Metrics, protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
@@ -206,10 +206,6 @@ fn check_info(info: &ServerInfo) -> Result<(), InvalidSetting> {
          https://example.com/help, or mailto: with one address, such as mailto:help@example.com; \
          spaces and characters outside of ASCII must be encoded"
             .into()
-    })?;
-    let mistake = info.icons.iter().flat_map(Icon::mistakes).next();
-    check(mistake.is_none(), || {
-        format!("ServerInfo::icon: {}", mistake.unwrap_or_default())
     })
 }
 

@@ -56,7 +56,6 @@ pub use tool::{
     definition::ToolDefinition,
     failure::Failure,
     handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
-    icon::Icon,
     id::{IdError, ToolId},
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
     toolkit::Toolkit,

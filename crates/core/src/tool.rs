@@ -12,7 +12,6 @@ mod decode;
 pub mod definition;
 pub mod failure;
 pub(crate) mod handler;
-pub mod icon;
 pub mod id;
 pub mod output;
 pub mod parts;
@@ -31,7 +30,6 @@ use serde_json::Value;
 use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
 use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
-use icon::Icon;
 use parts::{TaskSupport, ToolParts};
 use schema::{ParameterErrors, Schema};
 
@@ -245,14 +243,6 @@ impl Tool {
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.0.title = Some(title.into());
-        self
-    }
-
-    /// Adds an icon that MCP clients may show: an `https://` URL, or an [`Icon`]. Further icons are
-    /// for other sizes or backgrounds.
-    #[must_use]
-    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
-        self.0.icons.push(icon.into());
         self
     }
 

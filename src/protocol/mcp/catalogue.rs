@@ -23,36 +23,24 @@ const MAX_PAGE: usize = 900_000;
 #[derive(Default)]
 pub(super) struct Catalogue {
     pages: OnceLock<Vec<Box<RawValue>>>,
-    /// The pages for revisions without icons, if a tool has one.
-    without_icons: OnceLock<Vec<Box<RawValue>>>,
 }
 
 impl Catalogue {
     /// Returns the pages: JSON arrays of tools. There is at least one.
-    pub(super) fn pages(
-        &self,
-        tools: &ListedTools<'_>,
-        has_icons: bool,
-    ) -> Cow<'_, [Box<RawValue>]> {
+    pub(super) fn pages(&self, tools: &ListedTools<'_>) -> Cow<'_, [Box<RawValue>]> {
         if !tools.is_complete() {
-            return Cow::Owned(build(tools, has_icons));
+            return Cow::Owned(build(tools));
         }
-        let has_icon = |entry: &ToolEntry| !entry.tool.icons.is_empty();
-        let pages = if has_icons || !tools.newest().any(has_icon) {
-            &self.pages
-        } else {
-            &self.without_icons
-        };
-        Cow::Borrowed(pages.get_or_init(|| build(tools, has_icons)))
+        Cow::Borrowed(self.pages.get_or_init(|| build(tools)))
     }
 }
 
-fn build(tools: &ListedTools<'_>, has_icons: bool) -> Vec<Box<RawValue>> {
+fn build(tools: &ListedTools<'_>) -> Vec<Box<RawValue>> {
     let mut pages = Vec::new();
     let mut page = Vec::new();
     let mut size = 0;
     for entry in tools.newest() {
-        let tool = encode(entry, has_icons);
+        let tool = encode(entry);
         let added = encoded_size(tool.as_bytes());
         if size + added > MAX_PAGE && !page.is_empty() {
             pages.push(joined(&std::mem::take(&mut page)));
@@ -71,7 +59,7 @@ fn joined(tools: &[String]) -> Box<RawValue> {
 }
 
 /// Encodes a tool: 2026-07-28 and 2025-11-25, Tools, Tool.
-fn encode(entry: &ToolEntry, has_icons: bool) -> String {
+fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
     let (input_schema, note) =
@@ -85,9 +73,6 @@ fn encode(entry: &ToolEntry, has_icons: bool) -> String {
         listed["title"] = json!(title);
     }
     listed["description"] = description.trim().into();
-    if has_icons && !tool.icons.is_empty() {
-        listed["icons"] = json!(tool.icons);
-    }
     listed["inputSchema"] = input_schema;
     // A tool with an output schema must send structured content, but content is not structured.
     if !definition.output_schema.is_null() && !tool.returns_content {

@@ -41,8 +41,4 @@ impl McpFormat {
     pub(super) fn is_modern(&self) -> bool {
         self.revision.is_some_and(Revision::is_modern)
     }
-
-    pub(super) fn has_icons(&self) -> bool {
-        self.revision.is_some_and(Revision::has_icons)
-    }
 }

@@ -230,7 +230,7 @@ fn list(
 ) -> Result<Operation, ErrorResponse> {
     let engine = request.engine;
     let tools = ListedTools::complete(&engine.toolkit, &engine.auth, None);
-    let pages = codec.catalogue.pages(&tools, format.has_icons());
+    let pages = codec.catalogue.pages(&tools);
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());

@@ -45,11 +45,6 @@ impl Revision {
         }
     }
 
-    /// Returns true for revisions in which tools and servers have icons.
-    pub(super) fn has_icons(self) -> bool {
-        self >= Self::V2025_11_25
-    }
-
     /// Returns true for revisions without a handshake: each request carries its revision and its
     /// client's capabilities.
     pub(super) fn is_modern(self) -> bool {

@@ -170,7 +170,7 @@ impl JsonSchema for Content {
 
 /// Returns true for a scheme and something after it (RFC 3986, 3), in the characters that a URI may
 /// have.
-pub(super) fn is_uri(text: &str) -> bool {
+pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
     };

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::{
     decode::{DecodeError, decode_input},
     handler::{Handler, IntoFailure},
-    icon::Icon,
     output,
     reason::Reason,
     repeats::RepeatPolicy,
@@ -54,7 +53,6 @@ pub struct ToolParts {
     pub timeout: Option<Duration>,
     pub policy: RepeatPolicy,
     pub title: Option<String>,
-    pub icons: Vec<Icon>,
     pub hints: Hints,
     /// The scopes that a caller's token must have.
     pub scopes: Vec<String>,
@@ -93,7 +91,6 @@ impl ToolParts {
             timeout: None,
             policy: RepeatPolicy::default(),
             title: None,
-            icons: Vec::new(),
             hints: Hints::default(),
             scopes: Vec::new(),
             tasks: TaskSupport::default(),

@@ -72,7 +72,7 @@ impl Toolkit {
     ///
     /// # Errors
     /// All mistakes in all definitions: invalid ids, an id registered twice, two tools with the
-    /// same name, missing descriptions, inputs that are not objects, recursive types, invalid icons.
+    /// same name, missing descriptions, inputs that are not objects, recursive types.
     ///
     /// Ids and names are always checked. Schemas are checked where debug assertions are on
     /// (`cargo test`, `cargo run`) and by `lambda_tools::serve` outside of Lambda, so that a

@@ -25,7 +25,6 @@ mod openapi;
 mod pictures;
 mod process;
 mod quotas;
-mod registry;
 mod secrets;
 mod servers;
 mod settings;

@@ -10,8 +10,8 @@ use std::{
 };
 
 use lambda_tools::{
-    AgentCoreUser, ApiKeys, Auth, Context, EventKind, Failure, Gateway, Icon, Jwt, OAuth, Protocol,
-    Secret, Server, ServerInfo, StoreError, Tool,
+    AgentCoreUser, ApiKeys, Auth, Context, EventKind, Failure, Gateway, Jwt, OAuth, Protocol,
+    Secret, Server, StoreError, Tool,
     idempotency::Idempotency,
     oauth::Provider,
     quotas::Quota,
@@ -48,7 +48,6 @@ struct Description {
     events: Option<Vec<String>>,
     agentcore_user_header: Option<String>,
     agentcore_token_header: Option<String>,
-    icon: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -59,7 +58,6 @@ enum ToolSet {
     Arguments,
     Caller,
     Faults,
-    Icons,
     Questions,
     Reports,
     User,
@@ -161,9 +159,6 @@ impl Description {
         if let Some(header) = self.agentcore_token_header {
             server = server.agentcore_user(AgentCoreUser::Token(header.try_into().unwrap()));
         }
-        if let Some(url) = self.icon {
-            server = server.info(ServerInfo::new("Icons", "1.0.0").icon(url.as_str()));
-        }
         if let Some(providers) = self.oauth {
             server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));
         }
@@ -189,7 +184,6 @@ impl ToolSet {
             Self::Arguments => vec![arguments()],
             Self::Caller => vec![caller()],
             Self::Faults => faults::tools(),
-            Self::Icons => icons(),
             Self::Questions => vec![question()],
             Self::Reports => reports(),
             Self::User => vec![whoami()],
@@ -375,26 +369,6 @@ fn question() -> Tool {
     }
 
     Tool::new("Everything.Delete@1.0.0", delete)
-}
-
-/// Returns a tool with two icons, and one without.
-fn icons() -> Vec<Tool> {
-    /// Forecasts the weather.
-    #[derive(Deserialize, JsonSchema)]
-    struct Forecast {}
-
-    async fn forecast(_: Forecast) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg"/>"#;
-    let dark = Icon::new("https://tools.example/weather.png");
-    let dark = dark.media_type("image/png").size("48x48").size("96x96");
-    let tool = Tool::new("Weather.Forecast@1.0.0", forecast)
-        .title("Weather")
-        .icon(Icon::bytes("image/svg+xml", svg).size("any"))
-        .icon(dark.for_dark_background());
-    vec![tool, caller()]
 }
 
 /// Returns tools with several secrets.

@@ -352,7 +352,7 @@ fn a_short_secret_fails_at_start_up() {
 #[test]
 fn the_arguments_print_or_fail() {
     for (argument, printed) in [
-        ("--help", "--server-json NAME URL"),
+        ("--help", "--tools-for agentcore"),
         ("-h", "--tools-for agentcore"),
         ("--version", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
         ("-V", concat!("Toolbox ", env!("CARGO_PKG_VERSION"))),
@@ -366,7 +366,6 @@ fn the_arguments_print_or_fail() {
             &["--tools-fro", "agentcore"][..],
             "did you mean --tools-for?",
         ),
-        (&["--server-jsn"], "did you mean --server-json?"),
         (&["--hepl"], "did you mean --help?"),
         (&["--verbose"], "did you mean --version?"),
         (&["--port", "3000"], "no such argument\n"),

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::{ToolEntry, Toolkit};
 use crate::tool::{
     definition::name_of,
-    icon::Icon,
     parts::ToolParts,
     schema::{self, Schema},
 };
@@ -68,8 +67,6 @@ pub(super) fn mistakes_in(tool: &ToolParts) -> Vec<String> {
         let names = undescribed.join(", ");
         mistakes.push(format!("these parameters have no description: {names}"));
     }
-    let in_icons = tool.icons.iter().flat_map(Icon::mistakes);
-    mistakes.extend(in_icons.map(str::to_owned));
     for id in tool.requirements.invalid_ids() {
         mistakes.push(format!("the required id {id:?} is empty or declared twice"));
     }
