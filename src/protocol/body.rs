@@ -1,7 +1,6 @@
-//! The bodies of responses: whole, or streamed while the call runs.
+//! The bodies of responses that are streamed while their call runs.
 
 use std::{
-    convert::Infallible,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::{Context, Poll},
@@ -12,19 +11,24 @@ use axum::{
     body::{Body, Bytes, HttpBody},
     response::Response,
 };
-use futures_util::stream;
-use http::{HeaderValue, header::CONTENT_TYPE};
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::BodyExt;
 use hyper::body::Frame;
 use tokio::{select, task::unconstrained};
 
-/// The body of a response, as a protocol encodes it.
-///
-/// The response to a call is a stream if the protocol has [early
-/// chunks](super::codec::Codec::early_chunks) for it; the outcome or the refusal ends the stream.
+/// Returns a server-sent event. The JSON has no line feeds: it is compact, and strings escape them.
+pub(super) fn event(json: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", json, b"\n\n"].concat().into()
+}
+
+/// A call that runs while it is polled, and completes with its response.
+pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// Waits for the first early chunk of a call, and returns the body of a stream: the early chunks,
+/// then the body of the call's response, as an event. If the call ends first, returns its whole
+/// response as an error.
 ///
 /// - *Status and headers* precede the first chunk, so the end of a stream has to say what they say
-///   in a whole response. A call that ends before the first chunk gets a whole response.
+///   in a whole response.
 /// - *Size*: an outcome is measured, also at the end of a stream, and becomes a failure if it is
 ///   too large. Other chunks are not: an event source that cannot stream measures their sum.
 /// - *Time*: the call runs while its stream is read. The engine stops it at its deadline, and the
@@ -34,73 +38,18 @@ use tokio::{select, task::unconstrained};
 /// - *Redaction*: failures are redacted before they are encoded. Nothing searches other chunks, so
 ///   text of a tool in an early chunk has to be redacted by its `Context`.
 /// - *Errors*: chunks do not fail; a failure is a chunk.
-pub(super) enum ResponseBody {
-    Whole(Vec<u8>),
-    /// Server-sent events, each a chunk: some clients look for events in each chunk by itself.
-    Events(Vec<Bytes>),
-    /// Server-sent events while the call runs.
-    Stream(Body),
-}
-
-/// Returns a server-sent event. The JSON has no line feeds: it is compact, and strings escape them.
-pub(super) fn event(json: &[u8]) -> Bytes {
-    [b"event: message\ndata: ", json, b"\n\n"].concat().into()
-}
-
-/// Returns the end of a stream: the body of a response, as an event if it is not one already.
-fn framed(response: Response) -> Body {
-    let is_json = |it: &HeaderValue| it == "application/json";
-    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(is_json);
-    let body = response.into_body();
-    if !is_json {
-        return body;
-    }
-    Body::new(body.map_frame(|frame| frame.map_data(|it| event(&it))))
-}
-
-/// Returns a body with one chunk for each event.
-pub(super) fn body_of(events: Vec<Bytes>) -> Body {
-    let frames = events
-        .into_iter()
-        .map(|event| Ok::<_, Infallible>(Frame::data(event)));
-    Body::new(StreamBody::new(stream::iter(frames)))
-}
-
-impl From<Vec<u8>> for ResponseBody {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Whole(bytes)
-    }
-}
-
-/// A call that runs while it is polled, and completes with its response.
-pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-impl ResponseBody {
-    /// Returns the parts of an outcome's body.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        let (whole, events) = match self {
-            Self::Whole(bytes) => (Some(&**bytes), &[][..]),
-            Self::Events(events) => (None, &**events),
-            Self::Stream(_) => (None, &[][..]),
-        };
-        whole.into_iter().chain(events.iter().map(|it| &**it))
-    }
-
-    /// Waits for the first early chunk of a call. If the call ends first, returns its whole
-    /// response as an error.
-    pub(super) async fn of(mut chunks: Body, mut call: RunningCall) -> Result<Self, Response> {
-        let first = select! {
-            biased;
-            Some(first) = chunks.frame() => first,
-            response = &mut call => return Err(response),
-        };
-        Ok(Self::Stream(Body::new(Chunks {
-            first: Some(first),
-            chunks,
-            call: Some(call),
-            last: None,
-        })))
-    }
+pub(super) async fn streamed(mut chunks: Body, mut call: RunningCall) -> Result<Body, Response> {
+    let first = select! {
+        biased;
+        Some(first) = chunks.frame() => first,
+        response = &mut call => return Err(response),
+    };
+    Ok(Body::new(Chunks {
+        first: Some(first),
+        chunks,
+        call: Some(call),
+        last: None,
+    }))
 }
 
 /// The early chunks of a call, then the body of its response.
@@ -129,7 +78,10 @@ impl HttpBody for Chunks {
         if let Some(call) = &mut self.call
             && let Poll::Ready(response) = call.as_mut().poll(context)
         {
-            self.last = Some(framed(response));
+            let body = response.into_body();
+            self.last = Some(Body::new(
+                body.map_frame(|frame| frame.map_data(|it| event(&it))),
+            ));
             self.call = None;
         }
         let has_ended = self.last.is_some();

@@ -7,9 +7,8 @@ use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::{
-    body::{ResponseBody, body_of},
     encoded_list::EncodedList,
-    json_response::{insert, response},
+    json_response::{insert, json_response, response},
     listed_tools::ListedTools,
     names::ModelNames,
     refusal::Refusal,
@@ -56,37 +55,34 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn list(&self, format: &Self::Format, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
     /// Returns the response if the list is too large.
-    fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, ResponseBody);
+    fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, Vec<u8>);
 
     /// Returns the chunks to send before the outcome of a call, as they become known, if the client
     /// wants any; only asked for responses that can be streams. The first one makes the response a
-    /// stream, which ends with the body of the outcome or the refusal. A protocol that frames its
-    /// chunks keeps in its format that they have begun, to frame this body, too.
+    /// stream, which ends with the body of the outcome or the refusal.
     fn early_chunks(_: &mut Self::Format, _: &mut Call) -> Option<Body> {
         None
     }
 
-    fn outcome(&self, format: &Self::Format, outcome: &Outcome) -> (StatusCode, ResponseBody);
+    fn outcome(&self, format: &Self::Format, outcome: &Outcome) -> (StatusCode, Vec<u8>);
 
-    fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> (StatusCode, ResponseBody);
+    fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> (StatusCode, Vec<u8>);
 }
 
-const EVENT_STREAM: &str = "text/event-stream";
-
 /// Returns a response with the protocol's fixed headers.
-pub(super) fn reply<P: Codec>(status: StatusCode, body: ResponseBody) -> Response {
-    let (media_type, body) = match body {
-        ResponseBody::Whole(bytes) => ("application/json", bytes.into()),
-        ResponseBody::Events(events) => (EVENT_STREAM, body_of(events)),
-        ResponseBody::Stream(chunks) => (EVENT_STREAM, chunks),
-    };
-    let mut response = response(status, media_type, body);
-    if media_type == EVENT_STREAM {
-        let headers = response.headers_mut();
-        // Proxies such as nginx would hold back events to collect them.
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    }
+pub(super) fn reply<P: Codec>(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = json_response(status, body.into());
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);
+    response
+}
+
+/// Returns a response that is a stream of server-sent events.
+pub(super) fn streamed_reply<P: Codec>(events: Body) -> Response {
+    let mut response = response(StatusCode::OK, "text/event-stream", events);
+    let headers = response.headers_mut();
+    // Proxies such as nginx would hold back events to collect them.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    insert(headers, P::DECLARATION.fixed_headers);
     response
 }
 

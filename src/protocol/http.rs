@@ -20,8 +20,10 @@ use http::{
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
-    body::ResponseBody,
-    codec::{Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply},
+    body::streamed,
+    codec::{
+        Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply, streamed_reply,
+    },
     json::{max_values, repaired},
     json_response::insert,
     refusal::{LONGEST_RETRY, Refusal},
@@ -197,7 +199,7 @@ impl<P: Codec> Exchange<P> {
             Operation::Refuse(it) => {
                 self.log.set_names(&request.parts.headers, &it.names);
                 self.log.write_rejection(it.reason, &it.detail, None);
-                reply::<P>(it.status, it.body.into())
+                reply::<P>(it.status, it.body)
             }
             Operation::Reject(refusal, names) => {
                 self.log.set_names(&request.parts.headers, &names);
@@ -214,8 +216,8 @@ impl<P: Codec> Exchange<P> {
             request,
         } = *call;
         let call = async move { self.call(&format, call, request).await };
-        let body = ResponseBody::of(chunks, Box::pin(call)).await;
-        body.map_or_else(|it| it, |body| reply::<P>(StatusCode::OK, body))
+        let body = streamed(chunks, Box::pin(call)).await;
+        body.map_or_else(|whole| whole, streamed_reply::<P>)
     }
 
     async fn decode(
@@ -274,9 +276,8 @@ impl<P: Codec> Exchange<P> {
     fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
         let largest = self.arrival.invocation.max_response_size;
         let (mut status, mut body) = self.protocol.outcome(format, &outcome);
-        if !body.parts().all(|part| fits(part, largest)) {
-            let size = body.parts().map(encoded_size).sum();
-            outcome.replace_too_large(size, largest);
+        if !fits(&body, largest) {
+            outcome.replace_too_large(encoded_size(&body), largest);
             (status, body) = self.protocol.outcome(format, &outcome);
         }
         self.log.write_call(&outcome.summary());
@@ -375,7 +376,7 @@ fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u6
 
 fn respond<P: Codec>(it: Reply) -> Response {
     let is_empty = it.body.is_empty();
-    let mut response = reply::<P>(it.status, it.body.into());
+    let mut response = reply::<P>(it.status, it.body);
     if is_empty {
         response.headers_mut().remove(CONTENT_TYPE);
     }

@@ -32,7 +32,6 @@ use serde_json::{
 };
 
 use super::{
-    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::EncodedList,
     jsonrpc::{INTERNAL_ERROR, RpcError},
@@ -124,10 +123,9 @@ impl Codec for McpCodec {
         EncodedList::new(response::encode(format, &result))
     }
 
-    fn list_error(&self, format: &McpFormat, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, format: &McpFormat, detail: &str) -> (StatusCode, Vec<u8>) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
-        let body = response::encode_error(format, &error);
-        (StatusCode::OK, body.into())
+        (StatusCode::OK, response::encode_error(format, &error))
     }
 
     fn early_chunks(format: &mut McpFormat, call: &mut Call) -> Option<Body> {
@@ -136,7 +134,7 @@ impl Codec for McpCodec {
         Some(chunks)
     }
 
-    fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+    fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
         let body = match outcome.task.as_deref() {
             Some(task) if format.takes_tasks => tasks::created(format, self.server_info(), task),
             _ => response::encode_outcome(format, self.server_info(), outcome),
@@ -148,12 +146,11 @@ impl Codec for McpCodec {
         } else {
             StatusCode::OK
         };
-        (status, body.into())
+        (status, body)
     }
 
-    fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
-        let (status, body) = rejection::encode_refusal(format, self.server_info(), refusal);
-        (status, body.into())
+    fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+        rejection::encode_refusal(format, self.server_info(), refusal)
     }
 }
 

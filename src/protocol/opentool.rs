@@ -6,22 +6,16 @@
 
 mod document;
 mod error;
-mod events;
 mod request;
 mod response;
 mod schema;
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
-use axum::body::Body;
-use futures_util::stream;
 use http::StatusCode;
-use http_body_util::StreamBody;
-use hyper::body::Frame;
 use serde_json::json;
 
 use super::{
-    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
@@ -29,15 +23,8 @@ use super::{
     listed_tools::ListedTools,
     refusal::Refusal,
 };
-use crate::{
-    ServerInfo,
-    call::{Call, Outcome},
-};
+use crate::{ServerInfo, call::Outcome};
 use request::RpcFormat;
-
-/// The call whose response is a stream of events. The specification has no text about it; the SDKs
-/// for Dart define it.
-const STREAM_CALL: Purpose = Purpose::Call("POST /opentool/streamCall");
 
 /// The codec of OpenTool 1.0.0.
 pub(super) struct OpenToolCodec {
@@ -52,7 +39,6 @@ impl Codec for OpenToolCodec {
             Route::get("/opentool/version", Purpose::Version),
             Route::get("/opentool/load", Purpose::List("load")),
             Route::post("/opentool/call", Purpose::Call("POST /opentool/call")),
-            Route::post("/opentool/streamCall", STREAM_CALL).alias(),
         ],
         resource_path: "",
         list_headers: &[],
@@ -78,7 +64,7 @@ impl Codec for OpenToolCodec {
                 version(self.info.version())
             }
             Purpose::List(_) => Operation::List,
-            Purpose::Call(_) => return request::call(request, purpose == STREAM_CALL),
+            Purpose::Call(_) => return request::call(request),
         };
         let format = RpcFormat::default();
         DecodedRequest { format, operation }
@@ -93,36 +79,21 @@ impl Codec for OpenToolCodec {
         self.document.get((), tools, encode)
     }
 
-    fn list_error(&self, _: &RpcFormat, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, _: &RpcFormat, detail: &str) -> (StatusCode, Vec<u8>) {
         let error = RpcError::new(INTERNAL_ERROR, detail);
         let body = response::encode_error(error, None);
-        (StatusCode::INTERNAL_SERVER_ERROR, body.into())
+        (StatusCode::INTERNAL_SERVER_ERROR, body)
     }
 
-    fn early_chunks(format: &mut RpcFormat, _: &mut Call) -> Option<Body> {
-        let start = format.events.as_mut()?.start();
-        // Any chunk after it is one of the outcome.
-        let start = stream::iter([Ok::<_, Infallible>(Frame::data(start))]);
-        Some(Body::new(StreamBody::new(start)))
-    }
-
-    fn outcome(&self, format: &RpcFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
+    fn outcome(&self, format: &RpcFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
         let body = response::encode_outcome(outcome, format.id.as_deref());
-        match &format.events {
-            None => (StatusCode::OK, body.into()),
-            Some(events) => (StatusCode::OK, events.end(&body, outcome.result.is_ok())),
-        }
+        (StatusCode::OK, body)
     }
 
-    fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+    fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
         let (status, code) = error::status_of(refusal);
         let error = RpcError::new(code, error::message_of(refusal));
-        let body = response::encode_error(error, format.id.as_deref());
-        match &format.events {
-            None => (status, body.into()),
-            // A client of a stream ignores the status.
-            Some(events) => (StatusCode::OK, events.end(&body, false)),
-        }
+        (status, response::encode_error(error, format.id.as_deref()))
     }
 }
 

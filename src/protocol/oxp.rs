@@ -21,7 +21,6 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{
-    body::ResponseBody,
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
@@ -128,26 +127,25 @@ impl Codec for OxpCodec {
         self.lists.get((format.list, None), tools, encode)
     }
 
-    fn list_error(&self, format: &OxpFormat, detail: &str) -> (StatusCode, ResponseBody) {
+    fn list_error(&self, format: &OxpFormat, detail: &str) -> (StatusCode, Vec<u8>) {
         let message = match format.list {
             ListFormat::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
         let body = ErrorBody::worded(Wording::new(message, detail), &OxpFormat::default());
-        (StatusCode::BAD_REQUEST, to_json(&body).into())
+        (StatusCode::BAD_REQUEST, to_json(&body))
     }
 
-    fn outcome(&self, format: &OxpFormat, outcome: &Outcome) -> (StatusCode, ResponseBody) {
-        let (status, body) = match format.dialect {
+    fn outcome(&self, format: &OxpFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
+        match format.dialect {
             Dialect::Path => response::encode_bare(outcome),
             dialect => (StatusCode::OK, response::encode(dialect, outcome)),
-        };
-        (status, body.into())
+        }
     }
 
-    fn refusal(&self, format: &OxpFormat, refusal: &Refusal) -> (StatusCode, ResponseBody) {
+    fn refusal(&self, format: &OxpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
         let body = ErrorBody::of(refusal, format);
-        (status_of(refusal), to_json(&body).into())
+        (status_of(refusal), to_json(&body))
     }
 }
 

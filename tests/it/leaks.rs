@@ -541,7 +541,6 @@ fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
         ),
         posted(&format!("/tools/{id}/call"), json!({}), input.to_string()),
         posted("/opentool/call", json!({}), rpc(&name, input.clone())),
-        posted("/opentool/streamCall", json!({}), rpc(&name, input.clone())),
         legacy,
         posted("/mcp", headers, rpc("tools/call", params)),
         // A direct call.

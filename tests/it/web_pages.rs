@@ -56,7 +56,6 @@ const PATHS: &[&str] = &[
     "/opentool/version",
     "/opentool/load",
     "/opentool/call",
-    "/opentool/streamCall",
     "/nothing",
     "/",
 ];
@@ -202,13 +201,7 @@ async fn routes_that_the_program_adds_get_no_cors_headers() {
 /// RFC 9110, 15.5.16 and 12.5.3.
 #[tokio::test]
 async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
-    for path in [
-        "/mcp",
-        "/tools/call",
-        "/tools/T.T/call",
-        "/opentool/call",
-        "/opentool/streamCall",
-    ] {
+    for path in ["/mcp", "/tools/call", "/tools/T.T/call", "/opentool/call"] {
         let post = |encoding: &'static str, body: &'static str| async move {
             let key = format!("Bearer {KEY}");
             let request = Request::post(path).header("content-encoding", encoding);

@@ -4,7 +4,7 @@ use serde_json::{Value, value::RawValue};
 
 use http::StatusCode;
 
-use super::{events::Events, response::encode_error};
+use super::response::encode_error;
 use crate::{
     call::{Background, Call, ClientContext},
     observe::request_log::RequestNames,
@@ -25,36 +25,34 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct RpcFormat {
     pub(super) id: Option<Box<RpcId>>,
-    /// The events of a response that is a stream.
-    pub(super) events: Option<Events>,
 }
 
-/// Decodes the body of `POST /opentool/call` or `POST /opentool/streamCall`. Order of the checks:
-/// JSON, shape, id, version, method, params.
-pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRequest<RpcFormat> {
+/// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version, method,
+/// params.
+pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
     let body = request.body;
     let rpc = match message_in(body) {
         Ok(rpc) => rpc,
-        Err(error) => return refuse(id_anywhere_in(body), None, error, is_streamed),
+        Err(error) => return refuse(id_anywhere_in(body), None, error),
     };
     let (id, call_id) = match rpc.id.map(|id| (id, id_in(id))) {
         None => {
             let detail = "The request has no id: notifications are not supported.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()), is_streamed);
+            return refuse(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((_, None)) => {
             let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()), is_streamed);
+            return refuse(None, None, (INVALID_REQUEST, detail.into()));
         }
         Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
     };
     let method = match method_of(&rpc) {
         Ok(method) => method,
-        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into()), is_streamed),
+        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into())),
     };
     let mut input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
-        Err(error) => return refuse(id, Some(method), error, is_streamed),
+        Err(error) => return refuse(id, Some(method), error),
     };
     let operation = match request.tool_named(&method) {
         Some(entry) => Operation::Call(Box::new(Call {
@@ -74,8 +72,7 @@ pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRe
         })),
         None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
-    let events = is_streamed.then(|| Events::of(method));
-    let format = RpcFormat { id, events };
+    let format = RpcFormat { id };
     DecodedRequest { format, operation }
 }
 
@@ -84,7 +81,6 @@ fn refuse(
     id: Option<Box<RpcId>>,
     method: Option<String>,
     (code, detail): MessageError,
-    is_streamed: bool,
 ) -> DecodedRequest<RpcFormat> {
     let names = RequestNames {
         call_id: id.as_deref().and_then(id_in),
@@ -92,7 +88,7 @@ fn refuse(
         trace_id: None,
     };
     let status = match code {
-        INVALID_PARAMS if !is_streamed => StatusCode::OK,
+        INVALID_PARAMS => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
     let operation = Operation::Refuse(OwnRefusal {
@@ -102,7 +98,7 @@ fn refuse(
         detail,
         names,
     });
-    let format = RpcFormat { id, events: None };
+    let format = RpcFormat { id };
     DecodedRequest { format, operation }
 }
 

@@ -165,16 +165,6 @@ fn modern_call(tool: &str, input: &Value) -> Ask {
         .header("mcp-name", tool)
 }
 
-/// A call by a client of OpenTool. Its id is new, because the function remembers calls.
-fn stream_call(tool: &str, input: &Value) -> Ask {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let id = format!("call-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let body = json!({"jsonrpc": "2.0", "method": tool, "params": input, "id": id});
-    Ask::new("POST", "/opentool/streamCall")
-        .header("accept", "text/event-stream")
-        .json(&body)
-}
-
 /// Returns the messages in a stream of MCP, each of which is a chunk of its own.
 fn messages(streamed: &Streamed) -> Vec<Value> {
     assert_eq!(streamed.status(), 200, "{streamed:?}");
@@ -208,22 +198,6 @@ fn progress_and_response(streamed: &Streamed) -> (Vec<f64>, Value) {
         "{progress:?}"
     );
     (progress, response)
-}
-
-/// Returns the events of OpenTool that the published client for Dart finds in one chunk, with its
-/// expression `event:(\w+)\ndata:(.*?)\n\n`, whose dot matches line breaks.
-fn opentool_events(chunk: &str) -> Vec<(String, Value)> {
-    let mut events = Vec::new();
-    let mut rest = chunk;
-    while let Some((_, event)) = rest.split_once("event:") {
-        let (name, data) = event.split_once("\ndata:").unwrap();
-        assert!(name.chars().all(|it| it.is_alphanumeric() || it == '_'));
-        let (json, after) = data.split_once("\n\n").unwrap();
-        events.push((name.to_owned(), serde_json::from_str(json).unwrap()));
-        rest = after;
-    }
-    assert_eq!(rest, "", "the client ignores it");
-    events
 }
 
 /// Checks what every streamed response has, and returns it.
@@ -338,7 +312,7 @@ fn every_kind() -> Vec<(u64, Ask)> {
         (404, Ask::new("POST", "/opentool/stop")),
         (405, Ask::new("GET", "/mcp")),
         (405, Ask::new("DELETE", "/mcp")),
-        (405, Ask::new("GET", "/opentool/streamCall")),
+        (405, Ask::new("GET", "/opentool/call")),
         (406, message(&listing).header("accept", "text/event-stream")),
         (413, message(&too_large)),
         (200, call_with("Long_Report", &input, &call_id)),
@@ -419,11 +393,7 @@ async fn wrong_credentials_get_a_401_with_a_prelude() {
     ];
     for mut function in both_ways() {
         let streams = Streams::start(&mut function, &credentials).await;
-        let asks = [
-            call("Long_Report", &json!({})),
-            stream_call("Long_Report", &json!({})),
-            Ask::new("GET", "/tools"),
-        ];
+        let asks = [call("Long_Report", &json!({})), Ask::new("GET", "/tools")];
         for ask in asks {
             for source in [Source::FunctionUrl, Source::RestApi] {
                 for ask in [ask.clone(), ask.clone().header("authorization", "Bearer x")] {
@@ -905,124 +875,6 @@ async fn a_repeated_call_waits_for_the_first_one_with_heartbeats() {
     assert_eq!(progress, [0.0, 1.0]);
     assert_eq!(response["result"]["structuredContent"]["result"], 1);
     assert_eq!(table.len(), 1);
-}
-
-#[tokio::test]
-#[ignore = "needs what sam build makes; run tests/all"]
-async fn opentools_stream_is_what_its_client_for_dart_expects() {
-    for mut function in both_ways() {
-        let streams = Streams::start(&mut function, &[BOTH]).await;
-        let input = json!({"to": 2, "step_ms": 30});
-        let failing = json!({"to": 1, "step_ms": 30, "end": "fail"});
-        let start = json!({"start": "Long_Report"});
-        let result = json!({"jsonrpc": "2.0", "result": {"value": 2}, "error": null, "id": null});
-        let error = |code: i32, message: &str| {
-            let error = json!({"code": code, "message": message});
-            json!({"jsonrpc": "2.0", "result": {}, "error": error, "id": null})
-        };
-        let failure = error(500, "It cannot count further");
-        let invalid = "Some input parameters are invalid: to: Must be an integer";
-        for (ask, expected) in [
-            (
-                stream_call("Long_Report", &input),
-                vec![
-                    ("start", start.clone()),
-                    ("data", result),
-                    ("done", json!({"done": "Long_Report"})),
-                ],
-            ),
-            (
-                stream_call("Long_Report", &failing),
-                vec![("start", start.clone()), ("error", failure)],
-            ),
-            (
-                stream_call("Long_Report", &json!({"to": "x"})),
-                vec![("start", start), ("error", error(-32602, invalid))],
-            ),
-            (
-                stream_call("Long_Walk", &json!({})),
-                vec![
-                    ("start", json!({"start": "Long_Walk"})),
-                    ("error", error(-32601, "Tool 'Long_Walk' was not found")),
-                ],
-            ),
-        ] {
-            for source in [Source::FunctionUrl, Source::RestApi] {
-                let sent = streams.answer(&ask.at(source)).await;
-                let answer = streamed(&sent);
-                assert_eq!(answer.status(), 200);
-                assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-                let mut found = Vec::new();
-                for (_, chunk) in &answer.chunks {
-                    let mut events = opentool_events(chunk);
-                    let (name, mut data) = events.pop().unwrap();
-                    assert!(events.is_empty(), "{chunk:?} is not one event");
-                    assert_eq!(*chunk, format!("event:{name}\ndata:{data}\n\n"));
-                    if let Some(id) = data.get_mut("id") {
-                        assert!(ask.body.contains(id.take().as_str().unwrap()));
-                    }
-                    found.push((name, data));
-                }
-                let expected: Vec<_> = expected
-                    .iter()
-                    .map(|(name, data)| ((*name).to_owned(), data.clone()))
-                    .collect();
-                assert_eq!(found, expected);
-                let buffered = whole(&streams.answer(&ask.at(Source::HttpApi)).await);
-                assert_eq!(buffered["statusCode"], 200);
-                let headers = &buffered["headers"];
-                assert_eq!(headers["content-type"], "text/event-stream");
-                assert_eq!(buffered["body"], answer.text());
-            }
-        }
-    }
-}
-
-/// The first event does not wait for the tool.
-#[tokio::test]
-#[ignore = "needs what sam build makes; run tests/all"]
-async fn opentools_stream_starts_at_once() {
-    for mut function in both_ways() {
-        let streams = Streams::start(&mut function, &[BOTH]).await;
-        let ask = stream_call("Long_Report", &json!({"to": 1, "step_ms": 600}));
-        let sent = streams.answer(&ask.at(Source::FunctionUrl)).await;
-        let chunks = streamed(&sent).chunks;
-        assert!(chunks[1].0 - chunks[0].0 > Duration::from_millis(500));
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs what sam build makes; run tests/all"]
-async fn malformed_requests_of_opentool_get_a_status() {
-    for mut function in both_ways() {
-        let streams = Streams::start(&mut function, &[BOTH]).await;
-        let valid = stream_call("Long_Report", &json!({}));
-        for (status, body) in [
-            (400, "{\"jsonrpc\""),
-            (400, "[]"),
-            (400, "{\"jsonrpc\": \"2.0\", \"method\": \"Long_Report\"}"),
-            (
-                400,
-                "{\"jsonrpc\": \"2.0\", \"method\": \"Long_Report\", \"params\": [], \"id\": \"1\"}",
-            ),
-        ] {
-            let ask = Ask {
-                body: body.to_owned(),
-                ..valid.clone()
-            };
-            for source in SOURCES {
-                let sent = streams.answer(&ask.at(source)).await;
-                let (answered, body) = if source == Source::HttpApi {
-                    sent.through_buffered_source()
-                } else {
-                    sent.through_streaming_source()
-                };
-                assert_eq!(answered, status, "{body}");
-                let body: Value = serde_json::from_str(&body).unwrap();
-                assert!(body["error"]["message"].is_string(), "{body}");
-            }
-        }
-    }
 }
 
 /// The runtime API gets the error of an event that is no request, as without streams.
