@@ -68,7 +68,6 @@
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
-//! | `managed-instances` | several calls at once in one process, on Lambda Managed Instances |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
 //! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |

@@ -58,8 +58,8 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
 /// On Lambda, events, responses and tools share one thread, because a second one would be woken and
 /// put to sleep for each event. An async tool must not block it: until the tool returns, not even
 /// its time limit ends the call. The log then names the tool, whose function should not be async
-/// ([`Tool::new`](crate::Tool::new)). Locally, with `SnapStart` and with the Cargo feature
-/// `managed-instances`, there are several threads.
+/// ([`Tool::new`](crate::Tool::new)). Locally and with `SnapStart`, there are several
+/// threads.
 ///
 /// `tokio::task::block_in_place` panics on Lambda, although it works locally. The variable
 /// `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.

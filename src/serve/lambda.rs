@@ -35,11 +35,7 @@ pub(super) async fn run(server: Server) -> Result<(), Error> {
     let runtime = Runtime::new(service);
     // Spawned, so that it runs on one of tokio's workers, like the connection to the runtime API
     // and the tools. In `main`, it would have to wake another thread for each of them.
-    #[cfg(not(feature = "managed-instances"))]
-    let task = tokio::spawn(runtime.run());
-    #[cfg(feature = "managed-instances")]
-    let task = tokio::spawn(runtime.run_concurrent());
-    task.await?
+    tokio::spawn(runtime.run()).await?
 }
 
 /// Returns a response as `lambda_runtime` sends it.

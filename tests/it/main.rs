@@ -29,8 +29,6 @@ mod installing;
 mod leaks;
 mod lists;
 mod local;
-#[cfg(feature = "managed-instances")]
-mod managed;
 mod mcp;
 mod misbehaving_function;
 #[cfg(all(

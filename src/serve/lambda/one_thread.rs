@@ -26,12 +26,9 @@ use crate::{
     event::EventResponse,
 };
 
-/// Returns true if the platform sends one event at a time. `SnapStart` and concurrent invocations
-/// need `lambda_runtime`. cargo-lambda's emulator asks for concurrency, which needs the Cargo feature.
+/// Returns false under `SnapStart`, which needs `lambda_runtime`.
 pub(in crate::serve) fn is_possible() -> bool {
-    let is_snapshot =
-        env::var("AWS_LAMBDA_INITIALIZATION_TYPE").is_ok_and(|kind| kind == "snap-start");
-    !is_snapshot && !cfg!(feature = "managed-instances")
+    !env::var("AWS_LAMBDA_INITIALIZATION_TYPE").is_ok_and(|kind| kind == "snap-start")
 }
 
 /// Handles events from the runtime API until the platform ends the process.
