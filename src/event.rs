@@ -160,10 +160,8 @@ pub(crate) async fn invoke(
             return Ok(EventResponse::Answer(answer));
         }
         EventFormat::Direct => {
-            if !app.events.contains(&EventKind::DirectErrors) {
-                accept(EventKind::Direct)?;
-            }
-            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await?;
+            accept(EventKind::Direct)?;
+            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await;
             return Ok(EventResponse::Answer(answer));
         }
     };

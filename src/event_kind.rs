@@ -23,10 +23,6 @@ pub enum EventKind {
     /// `aws lambda invoke`, Step Functions, EventBridge Scheduler and other functions send them. IAM
     /// decides who may (`lambda:InvokeFunction`), so they need no credentials.
     Direct,
-    /// A direct call that is answered if the tool succeeds; otherwise, the invocation fails with an
-    /// error of the type `Rejection`, `Failure`, `TemporaryRejection` or `TemporaryFailure`, which
-    /// Step Functions can catch and retry.
-    DirectErrors,
     /// A call from an `AgentCore` Gateway that has the function as a Lambda target; see
     /// [`agentcore`](crate::agentcore).
     AgentCore,
@@ -44,14 +40,13 @@ impl EventKind {
     ];
 
     /// All kinds in their order, by their names in `TOOLS_EVENTS`.
-    pub(crate) const NAMES: [(&str, Self); 8] = [
+    pub(crate) const NAMES: [(&str, Self); 7] = [
         ("rest-api", Self::RestApi),
         ("http-api", Self::HttpApi),
         ("function-url", Self::FunctionUrl),
         ("load-balancer", Self::LoadBalancer),
         ("warm-up", Self::WarmUp),
         ("direct", Self::Direct),
-        ("direct-errors", Self::DirectErrors),
         ("agentcore", Self::AgentCore),
     ];
 }

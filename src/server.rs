@@ -225,9 +225,8 @@ impl Server {
     }
 
     /// Sets the kinds of events that the function accepts on Lambda; an event of another kind fails the
-    /// invocation. With both [`EventKind::Direct`] and [`EventKind::DirectErrors`], the latter applies.
-    /// By default the environment decides (see [`serve`](crate::serve)); without a setting, and in
-    /// [`testing`](crate::testing), these are [`EventKind::DEFAULT`].
+    /// invocation. By default the environment decides (see [`serve`](crate::serve)); without a setting,
+    /// and in [`testing`](crate::testing), these are [`EventKind::DEFAULT`].
     #[must_use]
     pub fn events(mut self, kinds: impl IntoIterator<Item = EventKind>) -> Self {
         self.events = Some(kinds.into_iter().collect());

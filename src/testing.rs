@@ -149,8 +149,7 @@ impl LambdaFunction {
     ///
     /// # Errors
     /// A failed invocation, as Lambda reports it: the event is of a kind that the server does not
-    /// [accept](Server::events), or it is a call that does not succeed, with
-    /// [`EventKind::DirectErrors`](crate::EventKind::DirectErrors).
+    /// [accept](Server::events).
     pub async fn invoke(&self, event: &str) -> Result<Value, crate::Error> {
         self.invoke_with_context(event, "").await
     }

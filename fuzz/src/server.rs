@@ -91,7 +91,7 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
                 EventKind::HttpApi,
                 EventKind::FunctionUrl,
                 EventKind::LoadBalancer,
-                EventKind::DirectErrors,
+                EventKind::Direct,
             ])
             .base_path("/agents"),
     };

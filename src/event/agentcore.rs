@@ -73,7 +73,7 @@ pub(super) async fn answer(
         admission,
         invocation,
     };
-    Ok(direct::answer(app, call).await.0)
+    Ok(direct::answer(app, call).await)
 }
 
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.

@@ -7,8 +7,8 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use crate::{
-    Caller, EventKind,
-    arrival::{Invocation, InvocationError},
+    Caller,
+    arrival::Invocation,
     protocol::{
         DirectCallFormat,
         admission::AppState,
@@ -18,14 +18,11 @@ use crate::{
 
 /// Answers a direct call. IAM has admitted whoever invokes the function itself, so it needs no
 /// credentials.
-///
-/// With [`EventKind::DirectErrors`], the invocation fails instead if the call does not succeed, for
-/// callers such as Step Functions that can only catch errors.
 pub(super) async fn answer(
     app: &Arc<AppState>,
     event: &str,
     invocation: Invocation,
-) -> Result<Box<RawValue>, InvocationError> {
+) -> Box<RawValue> {
     let call = EventCall {
         format: Box::new(DirectCallFormat::default()),
         event,
@@ -33,9 +30,5 @@ pub(super) async fn answer(
         admission: Admission::Admitted(Caller::Invoker),
         invocation,
     };
-    let (body, error) = direct::answer(app, call).await;
-    match error {
-        Some(error) if app.events.contains(&EventKind::DirectErrors) => Err(error),
-        _ => Ok(body),
-    }
+    direct::answer(app, call).await
 }

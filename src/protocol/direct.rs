@@ -4,7 +4,7 @@
 //! No HTTP request carries such a call: it has no route, and its answer is a body alone. The headers
 //! and the credentials of a client are there only if its invoker passes them on.
 
-use std::{iter, sync::Arc};
+use std::sync::Arc;
 
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -15,11 +15,11 @@ use super::{
     codec::EncodedRequest,
     http::log_refusal,
     json::{max_values, repaired},
-    refusal::{LONGEST_RETRY, Refusal},
+    refusal::Refusal,
 };
 use crate::{
-    Caller, Failure,
-    arrival::{Arrival, Invocation, InvocationError},
+    Caller,
+    arrival::{Arrival, Invocation},
     auth::AuthError,
     call::{Call, Outcome},
     observe::request_log::{RequestLog, RequestNames},
@@ -49,13 +49,8 @@ pub(crate) trait CallFormat: Send + Sync {
 
     fn outcome(&self, outcome: &Outcome) -> Box<RawValue>;
 
-    /// Returns the answer, and the text of the error with which the invocation can fail instead.
-    fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String);
+    fn refusal(&self, refusal: &Refusal) -> Box<RawValue>;
 }
-
-/// The answer to a call by itself, and the error with which the invocation can fail instead; `None`
-/// if the tool has succeeded.
-pub(crate) type Answer = (Box<RawValue>, Option<InvocationError>);
 
 /// An event that is a call by itself, and what its invoker sent besides it.
 pub(crate) struct EventCall<'a> {
@@ -75,7 +70,7 @@ pub(crate) enum Admission {
 }
 
 /// Answers an event.
-pub(crate) async fn answer(app: &Arc<AppState>, given: EventCall<'_>) -> Answer {
+pub(crate) async fn answer(app: &Arc<AppState>, given: EventCall<'_>) -> Box<RawValue> {
     let (mut format, sent) = (given.format, (given.event, given.headers));
     let arrival = Arrival {
         at: app.engine.clock.instant(),
@@ -92,20 +87,13 @@ pub(crate) async fn answer(app: &Arc<AppState>, given: EventCall<'_>) -> Answer 
                 body = format.outcome(&outcome);
             }
             log.write_call(&outcome.summary());
-            let error = outcome.result.as_ref().err().map(error_of);
-            (body, error)
+            body
         }
         Err(refusal) => {
             let refusal = app.with_sign_in::<First>(refusal, None);
             log_refusal(&refusal, &mut log);
             // It always fits: it has at most a hundred messages, with names of limited length.
-            let (body, message) = format.refusal(&refusal);
-            let kind = match refusal.retry_after() {
-                Some(wait) if wait <= LONGEST_RETRY => "TemporaryRejection",
-                _ => "Rejection",
-            };
-            let error = Some(InvocationError { kind, message });
-            (body, error)
+            format.refusal(&refusal)
         }
     }
 }
@@ -186,17 +174,4 @@ fn decoding(
         let names = decoded.is_err().then(|| format.names(event.as_bytes()));
         (format, decoded, names)
     }
-}
-
-fn error_of(failure: &Failure) -> InvocationError {
-    let parts = failure.parts();
-    let kind = if parts.can_retry {
-        "TemporaryFailure"
-    } else {
-        "Failure"
-    };
-    let detail = parts.developer_message.iter();
-    let texts = iter::once(&*parts.message).chain(detail.map(String::as_str));
-    let message = texts.collect::<Vec<_>>().join(": ");
-    InvocationError { kind, message }
 }

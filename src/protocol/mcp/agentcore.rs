@@ -21,7 +21,6 @@ use crate::{
         integers,
         json::{self, JsonError, JsonScope},
         refusal::Refusal,
-        wording::Wording,
     },
     tool::reason::Reason,
 };
@@ -107,9 +106,9 @@ impl CallFormat for AgentCoreFormat {
         raw(&encode_outcome(&self.result(), RawValue::NULL, outcome))
     }
 
-    fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String) {
+    fn refusal(&self, refusal: &Refusal) -> Box<RawValue> {
         let (_, result) = encode_refusal(&self.result(), RawValue::NULL, refusal);
-        (raw(&result), Wording::of(refusal).into_detail())
+        raw(&result)
     }
 }
 

@@ -54,8 +54,7 @@ impl CallFormat for DirectCallFormat {
         to_raw_json(&response::body_of(self.0.dialect, outcome))
     }
 
-    fn refusal(&self, refusal: &Refusal) -> (Box<RawValue>, String) {
-        let body = ErrorBody::of(refusal, &self.0);
-        (to_raw_json(&body), body.text())
+    fn refusal(&self, refusal: &Refusal) -> Box<RawValue> {
+        to_raw_json(&ErrorBody::of(refusal, &self.0))
     }
 }

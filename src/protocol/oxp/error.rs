@@ -69,18 +69,6 @@ impl<'a> ErrorBody<'a> {
             missing_requirements: None,
         }
     }
-
-    /// Returns the message, the developer message and the parameter errors as one text.
-    pub(super) fn text(&self) -> String {
-        let mut text = self.message.clone();
-        if let Some(detail) = &self.developer_message {
-            text = format!("{text}: {detail}");
-        }
-        if let Some(errors) = self.parameter_errors {
-            text = format!("{text}: {}", json!(errors));
-        }
-        text
-    }
 }
 
 /// Adds where a context can be sent: the path of a single tool has no place for one.

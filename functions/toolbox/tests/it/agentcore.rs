@@ -171,7 +171,7 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
         (&["http-api"], custom_domain, none.clone()),
         (&["load-balancer"], event("sources/alb"), none.clone()),
         (&["warm-up"], json!({}), none.clone()),
-        (&["direct", "direct-errors"], call, none),
+        (&["direct"], call, none),
         (&["agentcore"], json!({"a": 10, "b": 5}), gateway),
     ]
 }
@@ -179,7 +179,7 @@ fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
 #[tokio::test]
 async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
     let default = "rest-api,http-api,function-url,load-balancer,warm-up,direct";
-    let names = default.split(',').chain(["direct-errors", "agentcore", ""]);
+    let names = default.split(',').chain(["agentcore", ""]);
     for setting in names {
         let mut environment = vec![("TOOLS_BASE_PATH", "/agents")];
         if !setting.is_empty() {

@@ -91,7 +91,7 @@ async fn missing_in(policy: &str, account: &Account) -> String {
         "tools",
         "AlarmEmail=ops@example.com",
         "Deployment=canary",
-        "DirectCalls=direct-errors",
+        "DirectCalls=direct",
         "GoogleClientId=1.apps.googleusercontent.com",
         "Quotas=all=1/day",
         "Tasks=yes",

@@ -198,8 +198,10 @@ fn protocol(name: &str) -> Protocol {
 }
 
 fn event_kind(name: &str) -> EventKind {
-    let kinds = [EventKind::DirectErrors, EventKind::AgentCore];
-    let mut kinds = kinds.iter().chain(EventKind::DEFAULT).copied();
+    let mut kinds = EventKind::DEFAULT
+        .iter()
+        .chain(&[EventKind::AgentCore])
+        .copied();
     kinds
         .find(|kind| format!("{kind:?}") == name)
         .unwrap_or_else(|| panic!("there is no kind of events '{name}'"))
