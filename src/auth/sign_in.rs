@@ -139,14 +139,9 @@ impl SignIn {
         sign_in
     }
 
-    /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`.
-    #[must_use]
-    pub fn github_enterprise(
-        url: impl Into<String>,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-    ) -> Self {
-        let (url, mut sign_in) = (url.into(), Self::github(client_id, client_secret_id));
+    /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`, in place of GitHub.
+    pub(crate) fn github_at(url: &str, client_id: String, client_secret_id: &str) -> Self {
+        let mut sign_in = Self::github(client_id, client_secret_id);
         let url = url.trim_end_matches('/');
         sign_in.source = IdentitySource::GitHub(format!("{url}/api/v3"));
         let (authorize, token) = ("login/oauth/authorize", "login/oauth/access_token");

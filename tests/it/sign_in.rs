@@ -171,7 +171,7 @@ pub(crate) struct Server {
     pub(crate) store: Shared,
     /// The seconds by which the server's clocks are ahead.
     ahead: Arc<AtomicU64>,
-    _served: Served,
+    _served: Option<Served>,
 }
 
 impl Server {
@@ -203,7 +203,7 @@ impl Server {
             upstream,
             store,
             ahead,
-            _served: served,
+            _served: Some(served),
         }
     }
 
@@ -224,12 +224,21 @@ impl Server {
 
     /// Returns a server that a test has started itself.
     async fn at(served: Served) -> Self {
+        let url = served.url.clone();
         Self {
-            url: served.url.clone(),
+            _served: Some(served),
+            ..Self::in_a_process(url).await
+        }
+    }
+
+    /// Returns a server that runs in a process of its own.
+    async fn in_a_process(url: String) -> Self {
+        Self {
+            url,
             upstream: Issuer::start().await,
             store: Shared::default(),
             ahead: Arc::default(),
-            _served: served,
+            _served: None,
         }
     }
 

@@ -123,7 +123,7 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
     let named = || needed("TOOLS_SIGN_IN_ISSUER", "the URL of the provider");
     let sign_in = match (provider, issuer) {
         ("github", None) => SignIn::github(id, SECRET),
-        ("github", Some(url)) => SignIn::github_enterprise(url, id, SECRET),
+        ("github", Some(url)) => SignIn::github_at(&url, id, SECRET),
         ("google", None) => SignIn::google(id, SECRET),
         ("google", Some(issuer)) => SignIn::google_at(issuer, id, SECRET),
         ("cognito", _) => SignIn::cognito(named()?, id, SECRET),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::{Router, extract::Request, http::HeaderMap};
-use lambda_tools::{Auth, OAuth, SignIn, Toolkit, secrets::Secrets};
+use lambda_tools::{SignIn, Toolkit, serve};
 use reqwest::Client;
 use serde_json::{Value, json};
-use test_support::{Served, answer};
+use test_support::{Running, Served, answer, assert_program, program};
 
 use super::{Browser, CALLBACK, Server, parameter};
 use crate::support::server;
@@ -292,6 +292,13 @@ fn a_server_does_not_start_without_a_rule_that_can_apply() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a program that tests start"]
+async fn github_program_of_tests() {
+    assert_program();
+    serve(super::tools()).await.unwrap();
+}
+
 /// GitHub, with the answers that it documents: tokens without a refresh token and without an ID
 /// token, and the user in its API.
 #[tokio::test(flavor = "multi_thread")]
@@ -303,15 +310,18 @@ async fn at_github_members_of_an_organization_sign_in() {
         async move { github(request.uri().path(), request.headers(), membership) }
     }))
     .await;
-    let router = async |url: &str| {
-        let sign_in = SignIn::github_enterprise(&github.url, "c", "SECRET");
-        let auth = Auth::from(sign_in.allow("organization:Acme").user_claim("login"));
-        let secrets = [("SECRET", "s"), ("TOOLS_OAUTH_KEY", super::KEY)];
-        let server = server(super::tools()).auth(auth).oauth(OAuth::with([]));
-        let server = server.secrets(Secrets::fixed(secrets)).public_url(url);
-        server.into_router().unwrap()
-    };
-    let server = Server::at(Served::start_with(router).await).await;
+    let mut command = program("sign_in::surface::github_program_of_tests");
+    let (_running, url) = Running::serving(command.envs([
+        ("TOOLS_AUTH", "sign-in"),
+        ("TOOLS_OAUTH_KEY", super::KEY),
+        ("TOOLS_SIGN_IN_ALLOW", "organization:Acme"),
+        ("TOOLS_SIGN_IN_CLIENT_ID", "c"),
+        ("TOOLS_SIGN_IN_CLIENT_SECRET", "s"),
+        ("TOOLS_SIGN_IN_ISSUER", &github.url),
+        ("TOOLS_SIGN_IN_PROVIDER", "github"),
+        ("TOOLS_SIGN_IN_USER_CLAIM", "login"),
+    ]));
+    let server = Server::in_a_process(url).await;
     let client = server.registered(CALLBACK).await;
     let url = server.authorize_url(&client, &[]);
     let sign_in = async || {
