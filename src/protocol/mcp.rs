@@ -139,14 +139,7 @@ impl Codec for McpCodec {
             Some(task) if format.takes_tasks => tasks::created(format, self.server_info(), task),
             _ => response::encode_outcome(format, self.server_info(), outcome),
         };
-        let failure = outcome.result.as_ref().err();
-        let lacks = failure.is_some_and(|it| it.parts().missing_capability.is_some());
-        let status = if lacks && format.is_modern() {
-            StatusCode::BAD_REQUEST
-        } else {
-            StatusCode::OK
-        };
-        (status, body)
+        (StatusCode::OK, body)
     }
 
     fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {

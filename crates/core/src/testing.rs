@@ -15,7 +15,7 @@ use crate::{
     tool::{
         context::{ContextInner, Reread, SecretSource},
         progress::{Follower, Progress},
-        question::{Answer, FORM},
+        question::Answer,
     },
 };
 
@@ -95,8 +95,7 @@ impl ContextBuilder {
     /// Makes the client one that [can ask](Context::can_ask) its user.
     #[must_use]
     pub fn can_ask(mut self) -> Self {
-        let answers = self.inner.answers.get_or_insert_default();
-        answers.capabilities.insert(FORM.to_owned());
+        self.inner.answers.get_or_insert_default();
         self
     }
 
@@ -107,7 +106,7 @@ impl ContextBuilder {
         let answer = answer.map_or(Answer::Declined, Answer::Accepted);
         let mut asking = self.can_ask();
         let answers = asking.inner.answers.get_or_insert_default();
-        answers.given.insert(key.into(), answer);
+        answers.insert(key.into(), answer);
         asking
     }
 

@@ -147,10 +147,6 @@ pub(super) fn settlement(
         (RunEnd::NotStarted | RunEnd::Stopped, ..) => Settlement::Release,
         (RunEnd::Unstoppable, ..) => Settlement::Wait,
         (RunEnd::Returned, _, Err(failure)) if failure.can_retry() => Settlement::Release,
-        // Another client of the same caller may have the capability.
-        (RunEnd::Returned, _, Err(failure)) if failure.parts().missing_capability.is_some() => {
-            Settlement::Release
-        }
         (RunEnd::Returned, ..) => Settlement::Record,
     }
 }

@@ -3,8 +3,6 @@
 //! The response to such a call names the requests; the client repeats the call with the responses.
 //! Reference: 2026-07-28, Multi Round-Trip Requests, Elicitation.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::state;
@@ -14,7 +12,7 @@ use crate::{
     challenge::Challenge,
     tool::{
         failure::Question,
-        question::{Answer, Answers, FORM},
+        question::{Answer, Answers},
     },
 };
 
@@ -26,8 +24,8 @@ const MAX_RESPONSES: usize = 32 * 1024;
 pub(super) struct Elicitation {
     /// True if the client can send its user to a URL.
     opens_urls: bool,
-    /// The capabilities of the client, with `form` if it can show its user one.
-    capabilities: BTreeSet<String>,
+    /// True if the client can show its user a form.
+    shows_forms: bool,
     /// The id of the call that the responses belong to.
     call: String,
     /// The responses of all rounds, by the keys of their requests.
@@ -42,16 +40,11 @@ impl Elicitation {
         (tool, input): (&str, &Value),
         max_values: usize,
     ) -> Result<Self, &'static str> {
-        let requests = ["roots", "sampling"].into_iter();
-        let requests = requests.filter(|name| declared[name].is_object());
-        let mut capabilities: BTreeSet<_> = requests.map(str::to_owned).collect();
         let capability = &declared["elicitation"];
         let opens_urls = capability["url"].is_object();
         // An empty object declares forms.
-        if capability.is_object() && (capability["form"].is_object() || !opens_urls) {
-            capabilities.insert(FORM.to_owned());
-        }
-        if capabilities.is_empty() && !opens_urls {
+        let shows_forms = capability.is_object() && (capability["form"].is_object() || !opens_urls);
+        if !shows_forms && !opens_urls {
             return Ok(Self::default());
         }
         let call = state::call_of(tool, input);
@@ -71,26 +64,22 @@ impl Elicitation {
         }
         Ok(Self {
             opens_urls,
-            capabilities,
+            shows_forms,
             call,
             responses,
         })
     }
 
-    /// Returns what the client can be asked, and its answers; `None` if it can be asked nothing.
+    /// Returns the user's answers; `None` if the client cannot ask its user.
     pub(super) fn answers(&self) -> Option<Answers> {
         let answer = |response: &Value| match response["action"].as_str() {
             Some("accept") => Some(Answer::Accepted(response["content"].clone())),
             Some("decline" | "cancel") => Some(Answer::Declined),
-            Some(_) => None,
-            None => Some(Answer::Result(response.clone())),
+            _ => None,
         };
         let given = self.responses.iter();
         let given = given.filter_map(|(key, response)| Some((key.clone(), answer(response)?)));
-        (!self.capabilities.is_empty()).then(|| Answers {
-            capabilities: self.capabilities.clone(),
-            given: given.collect(),
-        })
+        self.shows_forms.then(|| given.collect())
     }
 
     /// Returns the provider that the user declined to authorize, if there is one.
@@ -128,17 +117,13 @@ impl Elicitation {
         Some(self.input_required(&requests))
     }
 
-    /// Returns the result that asks the user, or the client itself, a question, whose text is the
-    /// failure's message.
+    /// Returns the result that asks the user a question, whose text is the failure's message.
     pub(super) fn question(&self, failure: &Failure, question: &Question) -> Value {
-        let request = match &question.method {
-            Some(method) => json!({"method": method, "params": question.form}),
-            None => elicitation(&json!({
-                "mode": "form",
-                "message": failure.message(),
-                "requestedSchema": question.form,
-            })),
-        };
+        let request = elicitation(&json!({
+            "mode": "form",
+            "message": failure.message(),
+            "requestedSchema": question.form,
+        }));
         let requests = [(question.key.clone(), request)];
         self.input_required(&requests.into_iter().collect())
     }

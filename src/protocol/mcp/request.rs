@@ -42,8 +42,6 @@ const META: JsonScope = JsonScope::Fields(&[
                     ("url", JsonScope::Fields(&[])),
                 ]),
             ),
-            ("sampling", JsonScope::Fields(&[])),
-            ("roots", JsonScope::Fields(&[])),
             (
                 "extensions",
                 JsonScope::Fields(&[(TASKS, JsonScope::Fields(&[]))]),

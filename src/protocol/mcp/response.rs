@@ -153,10 +153,6 @@ pub(super) fn encode_outcome(
             encode(format, &result)
         }
         Err(failure) => {
-            let lacking = failure.parts().missing_capability.as_ref();
-            if let Some(capability) = lacking.filter(|_| format.is_modern() && !format.is_bare) {
-                return encode_error(format, &missing_capability(&json!({capability: {}})));
-            }
             let question = failure.parts().question.as_ref();
             if let Some(question) = question.filter(|_| !format.is_bare) {
                 let mut result = format.elicitation.question(failure, question);

@@ -5,7 +5,6 @@ use std::time::Duration;
 use lambda_tools::{Content, Context, Error, Failure, Server, ServerInfo, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use tokio::time::sleep;
 
 /// Needs no parameters.
@@ -175,26 +174,6 @@ async fn region(InRegion { region }: InRegion) -> Result<String, Failure> {
     Ok(region)
 }
 
-fn sampling(cx: &Context) -> Result<String, Failure> {
-    let prompt = "What is the capital of France?";
-    let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
-    let params = json!({"messages": [message], "maxTokens": 100});
-    let result = cx.ask_client("capital_question", "sampling/createMessage", params)?;
-    Ok(result["content"]["text"]
-        .as_str()
-        .unwrap_or_default()
-        .into())
-}
-
-async fn ask_model(_: Nothing, cx: Context) -> Result<String, Failure> {
-    sampling(&cx)
-}
-
-async fn ask_roots(_: Nothing, cx: Context) -> Result<String, Failure> {
-    let result = cx.ask_client("client_roots", "roots/list", json!({}))?;
-    Ok(result["roots"].to_string())
-}
-
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let text = |id, name: &str| Tool::new(id, text).name(name).idempotent();
@@ -221,6 +200,9 @@ async fn main() -> Result<(), Error> {
         Tool::new("Test.FailingJob@1.0.0", fail_later)
             .name("failing_job")
             .requires_task(),
+        Tool::new("Test.MissingCapability@1.0.0", fail_later)
+            .name("test_missing_capability")
+            .requires_task(),
         Tool::new("Test.ProtocolErrorJob@1.0.0", panic_later)
             .name("protocol_error_job")
             .background(),
@@ -233,11 +215,6 @@ async fn main() -> Result<(), Error> {
         Tool::new("Test.Region@1.0.0", region)
             .name("test_header")
             .idempotent(),
-        Tool::new("Test.AskModel@1.0.0", ask_model).name("test_input_required_result_sampling"),
-        Tool::new("Test.AskRoots@1.0.0", ask_roots).name("test_input_required_result_list_roots"),
-        Tool::new("Test.Capabilities@1.0.0", ask_model)
-            .name("test_input_required_result_capabilities"),
-        Tool::new("Test.MissingCapability@1.0.0", ask_model).name("test_missing_capability"),
         // The state is not signed: the suite notices only that a damaged one is rejected.
         Tool::new("Test.Tampered@1.0.0", confirm).name("test_input_required_result_tampered_state"),
     ];

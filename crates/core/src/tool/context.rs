@@ -12,7 +12,6 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::{
     Caller, Failure, Secret,
@@ -273,8 +272,8 @@ impl Context {
         let redacted = self.redacted(key);
         let key = redacted.as_deref().unwrap_or(key);
         match &self.0.answers {
-            Some(answers) if self.can_ask() => question::answer_in(answers, key, message),
-            _ => Err(Failure::new(format!(
+            Some(answers) => question::answer_in(answers, key, message),
+            None => Err(Failure::new(format!(
                 "The tool has to ask the user, but this client cannot: {message}"
             ))),
         }
@@ -284,21 +283,7 @@ impl Context {
     /// 2026-07-28 or later that declares form elicitation.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        let answers = self.0.answers.as_ref();
-        answers.is_some_and(|it| it.capabilities.contains(question::FORM))
-    }
-
-    /// Asks the client itself, rather than its user: `method` is a request of MCP that a client
-    /// answers, such as `sampling/createMessage` or `roots/list`, and the result is the client's.
-    /// Like [`ask`](Self::ask), this returns a failure until the client has answered. Revision
-    /// 2026-07-28 of MCP has deprecated both, and few clients support them.
-    ///
-    /// # Errors
-    /// The failure to return: there is no answer yet, or the client does not support the method.
-    pub fn ask_client(&self, key: &str, method: &str, params: Value) -> Result<Value, Failure> {
-        let nothing = Answers::default();
-        let answers = self.0.answers.as_ref().unwrap_or(&nothing);
-        question::result_in(answers, key, method, params)
+        self.0.answers.is_some()
     }
 
     /// Reports how far the call has got: `done` of `total`, in any unit, and what the tool is doing.

@@ -50,8 +50,6 @@ pub struct FailureParts {
     pub rejected_provider: Option<String>,
     /// The question that the user has to answer first.
     pub question: Option<Question>,
-    /// The capability that the client lacks.
-    pub missing_capability: Option<String>,
     /// The reason for logs.
     pub reason: Reason,
 }
@@ -61,8 +59,6 @@ pub struct FailureParts {
 pub struct Question {
     /// The key that identifies the question within its call.
     pub key: String,
-    /// The method of a request to the client itself, whose params are then in place of the form.
-    pub method: Option<String>,
     /// The form that the user fills in: the JSON Schema of an object without nested objects.
     pub form: Value,
 }
@@ -80,7 +76,6 @@ impl Failure {
             additional_prompt_content: None,
             rejected_provider: None,
             question: None,
-            missing_capability: None,
             reason: Reason::Failed,
         }))
     }
@@ -168,11 +163,6 @@ impl Failure {
     pub fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
         self.retry()
-    }
-
-    pub(super) fn with_missing_capability(mut self, capability: &str) -> Self {
-        self.0.missing_capability = Some(capability.to_owned());
-        self
     }
 
     /// Returns the message for the user and the model.

@@ -5,7 +5,7 @@
 
 mod form;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -22,47 +22,10 @@ use form::form_of;
 pub enum Answer {
     Accepted(Value),
     Declined,
-    /// The client's own result of a request.
-    Result(Value),
 }
 
-/// The capabilities of a client to answer questions, and its answers so far.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct Answers {
-    /// The capabilities that it declares; `form` if it can show its user one.
-    pub capabilities: BTreeSet<String>,
-    /// The answers that the call carries, by the keys of their questions.
-    pub given: BTreeMap<String, Answer>,
-}
-
-/// The capability of a client that can show its user a form.
-pub const FORM: &str = "form";
-
-/// Returns the client's result of a request, or the failure that sends it the request.
-pub(super) fn result_in(
-    answers: &Answers,
-    key: &str,
-    method: &str,
-    params: Value,
-) -> Result<Value, Failure> {
-    let capability = method.split('/').next().unwrap_or_default();
-    match answers.given.get(key) {
-        _ if !answers.capabilities.contains(capability) => Err(lacks(capability)),
-        Some(Answer::Result(result)) => Ok(result.clone()),
-        _ => Err(
-            Failure::new("The client has to answer first").with_question(Question {
-                key: key.to_owned(),
-                method: Some(method.to_owned()),
-                form: params,
-            }),
-        ),
-    }
-}
-
-pub(super) fn lacks(capability: &str) -> Failure {
-    let message = format!("The tool needs a client that supports '{capability}'");
-    Failure::new(message).with_missing_capability(capability)
-}
+/// The answers that a call carries, by the keys of their questions.
+pub type Answers = BTreeMap<String, Answer>;
 
 /// Returns the answer of the user, `None` if they declined to give one, or the failure that asks
 /// them.
@@ -75,13 +38,13 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
     let form = form_of(&schema::of_input::<T>()).map_err(|detail| {
         Failure::new("The tool could not complete the call").developer_message(detail)
     })?;
-    let errors = match answers.given.get(key) {
+    let errors = match answers.get(key) {
         Some(Answer::Declined) => return Ok(None),
         Some(Answer::Accepted(content)) => match decode(content, &form) {
             Ok(answer) => return Ok(Some(answer)),
             Err(errors) => errors,
         },
-        Some(Answer::Result(_)) | None => ParameterErrors::new(),
+        None => ParameterErrors::new(),
     };
     let lines = errors
         .iter()
@@ -91,11 +54,7 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
         lines => format!("{message}\nThe previous answer was invalid:{lines}"),
     };
     let key = key.to_owned();
-    Err(Failure::new(message).with_question(Question {
-        key,
-        method: None,
-        form,
-    }))
+    Err(Failure::new(message).with_question(Question { key, form }))
 }
 
 /// Decodes the fields of the form; a client may send others.
@@ -121,13 +80,6 @@ fn decode<T: DeserializeOwned + JsonSchema>(
 
 #[cfg(test)]
 mod tests {
-    fn given<const N: usize>(given: [(String, Answer); N]) -> Answers {
-        Answers {
-            given: BTreeMap::from(given),
-            ..Answers::default()
-        }
-    }
-
     use serde::Deserialize;
     use serde_json::json;
 
@@ -153,7 +105,7 @@ mod tests {
             note: Option<String>,
         }
         for content in [json!(null), json!({}), json!({"note": null, "other": 1})] {
-            let answers = given([("note".to_owned(), Answer::Accepted(content))]);
+            let answers = Answers::from([("note".to_owned(), Answer::Accepted(content))]);
             let note: Option<Note> = answer_in(&answers, "note", String::new()).unwrap();
             assert_eq!(note.unwrap().note, None);
         }
@@ -168,7 +120,7 @@ mod tests {
             nights: i32,
         }
         let answer = Answer::Accepted(json!({"nights": 0}));
-        let answers = given([("stay".to_owned(), answer)]);
+        let answers = Answers::from([("stay".to_owned(), answer)]);
         let failure = answer_in::<Stay>(&answers, "stay", "How long?".into()).unwrap_err();
         assert!(failure.parts().question.is_some());
         let start = "How long?\nThe previous answer was invalid:";
@@ -219,7 +171,7 @@ mod tests {
         assert!(detail.contains("'inner'"), "{detail}");
         assert!(answer_in::<Value>(&Answers::default(), "key", String::new()).is_err());
         // Also if there is an answer, as in a unit test.
-        let answers = given([("key".to_owned(), Answer::Declined)]);
+        let answers = Answers::from([("key".to_owned(), Answer::Declined)]);
         assert!(answer_in::<Nested>(&answers, "key", String::new()).is_err());
     }
 
