@@ -103,5 +103,5 @@ fn problem(status: StatusCode, message: &str, detail: &str) -> Response {
         message,
         developer_message: detail,
     });
-    reply::<First>(status, body.into())
+    reply::<First>(status, body)
 }
