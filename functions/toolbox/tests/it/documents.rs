@@ -11,9 +11,9 @@ use test_support::documents::{
 
 use crate::{
     clients::stdout_of,
-    stub::Stub,
     support::{Running, built, installed, isolated, toolbox},
 };
+use events::Stub;
 
 /// Returns the program of a function: the deployed binary if `tests/all` has built it.
 fn program(package: &str) -> PathBuf {

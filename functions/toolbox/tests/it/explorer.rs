@@ -15,10 +15,8 @@ use test_support::{
     repository,
 };
 
-use crate::{
-    stub::Stub,
-    support::{faults, server, toolbox},
-};
+use crate::support::{faults, server, toolbox};
+use events::Stub;
 
 const KEY: &str = "marked-key-of-a-partner";
 const SIGNING_SECRET: &str = "a-secret-that-signs-tokens-0123456789";

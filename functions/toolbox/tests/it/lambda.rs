@@ -15,9 +15,9 @@ use test_support::{
 
 use crate::{
     agentcore::run,
-    stub::Stub,
     support::{repository, toolbox},
 };
+use events::Stub;
 
 /// Runs the toolbox on these events, each with its time limit; returns a report for each.
 pub(crate) async fn invoke(

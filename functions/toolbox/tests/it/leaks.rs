@@ -14,7 +14,8 @@ use test_support::{
     },
 };
 
-use crate::{stub::Stub, support::toolbox};
+use crate::support::toolbox;
+use events::Stub;
 
 /// Returns all kinds of configuration, each with a name.
 fn configurations<'a>(file: &'a str, broken: &'a str) -> Vec<(&'a str, Vec<(&'a str, &'a str)>)> {

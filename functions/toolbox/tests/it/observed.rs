@@ -14,11 +14,10 @@ use test_support::{
 };
 
 use crate::{
-    servers::TWILIO_KEY,
-    stub::Stub,
     support::{Running, toolbox},
     template::assert_on_dashboard,
 };
+use events::{Stub, TWILIO_KEY};
 
 const KEY: &str = "key-for-the-log-0123456789";
 /// Part of inputs and secrets; may not appear in any log line.

@@ -18,9 +18,9 @@ use toolbox::Endpoints;
 use crate::{
     clients::stdout_of,
     mcp_clients::limited,
-    servers::faults,
     support::{Running, repository, toolbox},
 };
+use events::faults;
 
 const KEY: &str = "a-key-of-this-server";
 

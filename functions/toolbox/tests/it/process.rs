@@ -127,7 +127,7 @@ async fn recorded_requests_replay_and_contain_no_secrets() {
 
 #[tokio::test]
 async fn a_running_call_is_completed_during_shutdown() {
-    let stub = crate::stub::Stub::start().await;
+    let stub = events::Stub::start().await;
     let (mut running, url) = Running::serving(toolbox().env("GMAIL_URL", stub.url()));
     let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
     let call = json!({"tool_id": "Gmail.GetEmails", "context": context});

@@ -11,10 +11,9 @@ use test_support::{
 
 use crate::{
     lambda::invoke,
-    servers::TWILIO_KEY,
-    stub::Stub,
     support::{Running, toolbox},
 };
+use events::{Stub, TWILIO_KEY};
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]

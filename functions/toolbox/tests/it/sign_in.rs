@@ -18,9 +18,9 @@ use test_support::{
 use crate::{
     clients::stdout_of,
     mcp_clients::limited,
-    stub::Stub,
     support::{Running, faults, installed, repository, toolbox},
 };
+use events::Stub;
 
 pub(crate) const NEEDED: &str = "mail.read";
 pub(crate) const NEEDED_BY_SEND: &str = "mail.send";

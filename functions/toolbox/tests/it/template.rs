@@ -25,11 +25,8 @@ use test_support::{
     sam::{Template, of_type},
 };
 
-use crate::{
-    servers::TWILIO_KEY,
-    stub::Stub,
-    support::{Running, toolbox},
-};
+use crate::support::{Running, toolbox};
+use events::{Stub, TWILIO_KEY};
 
 pub(crate) use alarms::assert_on_dashboard;
 

@@ -4,7 +4,7 @@ use lambda_tools::{Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 use test_support::lambda::calling;
 
-use crate::stub::Stub;
+use events::Stub;
 
 fn function(stub: &Stub) -> LambdaFunction {
     LambdaFunction::new(Toolkit::new(toolbox::tools(stub.endpoints())).unwrap())

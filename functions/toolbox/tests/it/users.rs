@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 use test_support::openid::{Act, Browser, OpenId};
 
-use crate::{
-    stub::Stub,
-    support::{Running, toolbox},
-};
+use crate::support::{Running, toolbox};
+use events::Stub;
 
 async fn emails(url: &str) -> Value {
     let body = json!({"tool_id": "Gmail.GetEmails", "context": {"user_id": "user-1"}});

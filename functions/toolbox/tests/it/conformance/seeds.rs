@@ -12,11 +12,8 @@ use lambda_tools::{
 use serde_json::{Value, json};
 
 use super::read;
-use crate::{
-    servers::{TWILIO_KEY, server_of},
-    stub::Stub,
-    support::repository,
-};
+use crate::support::repository;
+use events::{Stub, TWILIO_KEY, server_of};
 
 /// The files of `tests/spec/examples` that no call here is compared with.
 const SKIPPED: &[(&str, &str)] = &[

@@ -16,10 +16,8 @@ use test_support::{
 };
 
 use super::doors::{self, Stack, http_api};
-use crate::{
-    stub::Stub,
-    support::{Running, faults, installed, isolated, repository, toolbox},
-};
+use crate::support::{Running, faults, installed, isolated, repository, toolbox};
+use events::Stub;
 
 /// The account: its stacks, and the APIs that the AWS CLI reaches.
 pub(crate) struct Account {

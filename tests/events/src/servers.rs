@@ -1,7 +1,5 @@
 //! The servers of the event folders, as the `server.toml` in each folder describes them.
 
-pub(crate) mod faults;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -21,10 +19,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::stub::Stub;
+use crate::{faults, stub::Stub};
 
 /// The key that Twilio's stub accepts.
-pub(crate) const TWILIO_KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
+pub const TWILIO_KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
 /// `server.toml`, documented in `events/README.md`.
 #[derive(Deserialize)]
@@ -116,7 +114,10 @@ enum ProviderKind {
 }
 
 /// Returns the server that `server.toml` in this folder describes.
-pub(crate) fn server_of(folder: &Path, stub: &Stub) -> Server {
+/// # Panics
+/// If the file is missing or says what it may not.
+#[must_use]
+pub fn server_of(folder: &Path, stub: &Stub) -> Server {
     let path = folder.join("server.toml");
     let text = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; see events/README.md", path.display()));

@@ -35,7 +35,9 @@ struct CallApi {
 /// More bytes than a Lambda response can have.
 const TOO_LARGE: usize = 7_000_000;
 
-pub(crate) fn tools() -> Vec<Tool> {
+/// Returns the tools.
+#[must_use]
+pub fn tools() -> Vec<Tool> {
     vec![
         Tool::new("Faults.CallApi@1.0.0", call_api),
         Tool::new("Faults.Large@1.0.0", async |_: Nothing| {
@@ -72,7 +74,7 @@ async fn retry(_: Nothing) -> Result<(), Failure> {
 }
 
 /// A store that cannot be reached.
-pub(super) struct UnreachableStore;
+pub(crate) struct UnreachableStore;
 
 fn unreachable<T>() -> Result<T, StoreError> {
     Err(StoreError::unavailable("it cannot be reached"))

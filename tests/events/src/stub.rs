@@ -18,7 +18,7 @@ use test_support::{Served, answer};
 use toolbox::Endpoints;
 
 /// A running server and the requests that it received.
-pub(crate) struct Stub {
+pub struct Stub {
     served: Served,
     requests: ReceivedRequests,
 }
@@ -26,7 +26,8 @@ pub(crate) struct Stub {
 type ReceivedRequests = Arc<Mutex<Vec<String>>>;
 
 impl Stub {
-    pub(crate) async fn start() -> Self {
+    /// Starts a server on a free port of this machine.
+    pub async fn start() -> Self {
         let requests = ReceivedRequests::default();
         let messages = "/gmail/v1/users/me/messages";
         let sms = "/2010-04-01/Accounts/{sid}/Messages.json";
@@ -39,11 +40,15 @@ impl Stub {
         Self { served, requests }
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Returns its URL.
+    #[must_use]
+    pub fn url(&self) -> String {
         self.served.url.clone()
     }
 
-    pub(crate) fn endpoints(&self) -> Endpoints {
+    /// Returns the URLs of the APIs at this server.
+    #[must_use]
+    pub fn endpoints(&self) -> Endpoints {
         Endpoints {
             gmail: self.url(),
             twilio: self.url(),
@@ -52,7 +57,11 @@ impl Stub {
     }
 
     /// Returns every request so far: method, path with query, body.
-    pub(crate) fn requests(&self) -> Vec<String> {
+    ///
+    /// # Panics
+    /// If a request has failed in the meantime.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use lambda_tools::{Toolkit, testing};
 
-use crate::{servers::server_of, stub::Stub, support::repository};
+use events::{Stub, server_of};
+use test_support::repository;
 
 #[tokio::test]
 async fn every_event_is_answered_as_its_expected_file_says() {
