@@ -40,7 +40,6 @@ use crate::{
         parts::TaskSupport,
         progress::Follower,
         question::Answers,
-        schema::RoundedNumbers,
         toolkit::{ToolEntry, ToolNotFound},
     },
 };
@@ -85,7 +84,6 @@ pub(crate) struct Call {
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
     pub(crate) input: Value,
-    pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     pub(crate) background: Background,
     /// The follower to whom the call's progress is reported.

@@ -17,7 +17,6 @@ mod encoded_list;
 pub(crate) mod explorer;
 pub(crate) mod http;
 mod idempotency_key;
-mod integers;
 mod json_response;
 mod jsonrpc;
 mod listed_tools;

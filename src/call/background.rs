@@ -31,7 +31,6 @@ use crate::{
     tool::{
         id::Selector,
         parts::{TaskSupport, ToolParts},
-        schema::RoundedNumbers,
         toolkit::{SelectedTool, ToolEntry},
     },
 };
@@ -139,7 +138,6 @@ impl Engine {
                 call_id: Some(call_id),
                 trace_id,
                 input,
-                rounded: RoundedNumbers::default(),
                 client_context,
                 follower: None,
                 background: Background::Started(Box::new(claim.clone())),

@@ -18,7 +18,7 @@ use crate::{
     call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
-    tool::{id::Selector, output::Output, reason::Reason, schema::RoundedNumbers},
+    tool::{id::Selector, output::Output, reason::Reason},
 };
 
 /// Calls a tool as a client would, with everything that the server does with a call: validation,
@@ -145,7 +145,6 @@ impl TestCall {
             selector,
             call_id: self.call_id,
             trace_id: None,
-            rounded: RoundedNumbers::default(),
             input: self.input,
             client_context: self.context,
             permit: None,

@@ -35,7 +35,6 @@ use crate::{
         refusal::Refusal,
     },
     secrets::Secrets,
-    tool::schema::RoundedNumbers,
 };
 
 /// The texts that a tool sends while it runs.
@@ -72,7 +71,6 @@ impl Codec for Ticks {
                 call_id: None,
                 trace_id: None,
                 input: json!({}),
-                rounded: RoundedNumbers::default(),
                 client_context: ClientContext::default(),
                 permit: None,
                 background: Background::default(),

@@ -18,7 +18,6 @@ use crate::{
         codec::EncodedRequest,
         direct::CallFormat,
         idempotency_key::{id_in, idempotency_key},
-        integers,
         json::{self, JsonError, JsonScope},
         refusal::Refusal,
         wording::Wording,
@@ -66,7 +65,7 @@ impl CallFormat for AgentCoreFormat {
         let user = user.map(|header| id_in(event.headers, header, header.as_str(), &[]));
         let user = user.transpose().map_err(refused)?.flatten();
         let read = json::read(event.body, &JsonScope::Whole, event.max_values);
-        let mut input = read.map_err(|error| match error {
+        let input = read.map_err(|error| match error {
             JsonError::Syntax(error) => refused(format!("The event is not valid JSON: {error}")),
             JsonError::Rejected(sentence) => refused(sentence),
         })?;
@@ -82,13 +81,12 @@ impl CallFormat for AgentCoreFormat {
             return Err(rejection.into());
         };
         self.output = output_kind_of(&entry.tool);
-        let rounded = integers::restore(event.body, &[""], &mut input);
         let client_context = ClientContext {
             user_id: user.map(str::to_owned),
             ..ClientContext::default()
         };
         let call_id = self.call_id.clone();
-        Ok(call_of(entry, call_id, (input, rounded), client_context))
+        Ok(call_of(entry, call_id, input, client_context))
     }
 
     fn names(&self, _: &[u8]) -> RequestNames {

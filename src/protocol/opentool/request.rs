@@ -10,7 +10,6 @@ use crate::{
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
-        integers,
         json::JsonScope,
         jsonrpc::{
             INVALID_PARAMS, INVALID_REQUEST, MessageError, RpcError, RpcId, RpcMessage,
@@ -52,7 +51,7 @@ pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRe
         Ok(method) => method,
         Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into()), is_streamed),
     };
-    let mut input = match input_in(rpc.params, request.max_values) {
+    let input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
         Err(error) => return refuse(id, Some(method), error, is_streamed),
     };
@@ -67,7 +66,6 @@ pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRe
             permit: None,
             background: Background::default(),
             follower: None,
-            rounded: integers::restore(body, &["params"], &mut input),
             trace_id: None,
             input,
             client_context: ClientContext::default(),
