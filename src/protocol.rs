@@ -19,6 +19,7 @@ pub(crate) mod http;
 mod idempotency_key;
 mod json_response;
 mod jsonrpc;
+pub(crate) mod large_bodies;
 mod listed_tools;
 mod mcp;
 pub(crate) mod names;

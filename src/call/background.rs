@@ -134,14 +134,11 @@ impl Engine {
             let (_, call_id, [trace_id, parent], input, caller, client_context) = call;
             let parent = parent.and_then(|it| it.parse().ok());
             let call = Call {
-                selector,
                 call_id: Some(call_id),
                 trace_id,
-                input,
                 client_context,
-                follower: None,
                 background: Background::Started(Box::new(claim.clone())),
-                permit: None,
+                ..Call::new(selector, input)
             };
             StartedTask {
                 call: Box::new(call),

@@ -32,22 +32,9 @@ pub(super) struct ValidatedCall {
 }
 
 impl ResolvedCall {
-    /// Checks the input against the tool's schema and decodes it.
-    ///
-    /// A large input is checked off the worker threads, which continue to serve other requests, and
-    /// for no longer than the call may take.
-    pub(super) async fn validate(mut self) -> Result<ValidatedCall, Rejection> {
-        let Some(turn) = self.call.permit.take() else {
-            return self.validate_catching_panics();
-        };
-        let limit = self.execution.time_left();
-        let validate = move || self.validate_catching_panics();
-        let (result, _turn) = turn.work(limit, validate).await?;
-        result
-    }
-
-    /// Validates the input. Deserializing it may panic, just as the tool may.
-    fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
+    /// Checks the input against the tool's schema and decodes it, which may panic, just as the tool
+    /// may.
+    pub(super) fn validate(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
         let result = panic::catch_unwind(AssertUnwindSafe(|| {
             confidential::decoding(|| self.validate_input())

@@ -15,7 +15,7 @@ use super::LambdaFunction;
 use crate::{
     Caller, Failure, IdError, Secret, Server,
     arrival::{Arrival, Invocation},
-    call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
     tool::{id::Selector, output::Output, reason::Reason},
@@ -142,14 +142,9 @@ impl TestCall {
         let at = self.engine.clock.instant();
         let arrival = Arrival { at, invocation };
         let call = Call {
-            selector,
             call_id: self.call_id,
-            trace_id: None,
-            input: self.input,
             client_context: self.context,
-            permit: None,
-            background: Background::default(),
-            follower: None,
+            ..Call::new(selector, self.input)
         };
         let call = Box::new(call);
         let run = self.engine.call(call, arrival, self.caller, &mut trail);

@@ -446,46 +446,6 @@ async fn a_large_input_with_a_complex_schema_gets_one_message_for_the_whole() {
     }
 }
 
-/// A large input is checked on a blocking thread: even with one worker, other calls are served
-/// meanwhile. The check is limited by the call's timeout.
-#[tokio::test]
-async fn the_check_of_a_large_input_does_not_block_other_calls_and_times_out() {
-    /// Takes a long time to decode.
-    #[derive(schemars::JsonSchema)]
-    #[schemars(extend("additionalProperties" = {}))]
-    struct Slow {}
-    impl<'de> serde::Deserialize<'de> for Slow {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            serde::de::IgnoredAny::deserialize(deserializer)?;
-            std::thread::sleep(std::time::Duration::from_millis(400));
-            Ok(Self {})
-        }
-    }
-    async fn slow(_: Slow) -> Result<(), Failure> {
-        Ok(())
-    }
-    let tool =
-        |id: &'static str, ms| Tool::new(id, slow).timeout(std::time::Duration::from_millis(ms));
-    let tools = [tool("Slow.Take@1.0.0", 5000), tool("Slow.Late@1.0.0", 100)];
-    let function = function(Toolkit::new(tools).unwrap());
-    let large = json!({"text": "x".repeat(100_000)});
-    let begun = std::time::Instant::now();
-    let others = async {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        call(&function, "No.Such", json!({})).await;
-        begun.elapsed()
-    };
-    let (response, served) = tokio::join!(call(&function, "Slow.Take", large.clone()), others);
-    assert_eq!(response.status, 200, "{response:?}");
-    assert!(served < std::time::Duration::from_millis(300), "{served:?}");
-    let begun = std::time::Instant::now();
-    let response = call(&function, "Slow.Late", large).await;
-    assert_eq!(response.status, 400);
-    let message = "The input could not be checked in time";
-    assert_eq!(response.body["message"], message);
-    assert!(begun.elapsed() < std::time::Duration::from_millis(300));
-}
-
 async fn echo(input: Value) -> Result<Value, Failure> {
     Ok(input)
 }

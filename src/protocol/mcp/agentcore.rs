@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The format of a call from an AgentCore Gateway.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct AgentCoreFormat {
     /// The name of the tool, which the event cannot choose.
     pub(crate) tool: String,
@@ -53,10 +53,6 @@ impl AgentCoreFormat {
 impl CallFormat for AgentCoreFormat {
     fn span(&self) -> &'static str {
         "agentcore"
-    }
-
-    fn boxed(&self) -> Box<dyn CallFormat> {
-        Box::new(self.clone())
     }
 
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {

@@ -83,18 +83,14 @@ pub(super) fn call_of(
     input: Value,
     client_context: ClientContext,
 ) -> Box<Call> {
+    let selector = Selector {
+        qualified: entry.id.shared(),
+        version: None,
+    };
     Box::new(Call {
-        selector: Selector {
-            qualified: entry.id.shared(),
-            version: None,
-        },
         call_id,
-        permit: None,
-        background: Background::default(),
-        follower: None,
-        trace_id: None,
-        input,
         client_context,
+        ..Call::new(selector, input)
     })
 }
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use super::{events::Events, response::encode_error};
 use crate::{
-    call::{Background, Call, ClientContext},
+    call::Call,
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
@@ -56,20 +56,17 @@ pub(super) fn call(request: &EncodedRequest<'_>, is_streamed: bool) -> DecodedRe
         Err(error) => return refuse(id, Some(method), error, is_streamed),
     };
     let operation = match request.tool_named(&method) {
-        Some(entry) => Operation::Call(Box::new(Call {
-            selector: Selector {
+        Some(entry) => {
+            let selector = Selector {
                 qualified: entry.id.shared(),
                 version: None,
-            },
-            // Some clients send an empty string for an unset id.
-            call_id: Some(call_id).filter(|id| !id.is_empty()),
-            permit: None,
-            background: Background::default(),
-            follower: None,
-            trace_id: None,
-            input,
-            client_context: ClientContext::default(),
-        })),
+            };
+            Operation::Call(Box::new(Call {
+                // Some clients send an empty string for an unset id.
+                call_id: Some(call_id).filter(|id| !id.is_empty()),
+                ..Call::new(selector, input)
+            }))
+        }
         None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
     let events = is_streamed.then(|| Events::of(method));

@@ -16,7 +16,7 @@ use super::{
     request_error::RequestError,
 };
 use crate::{
-    call::{Background, Call, ClientContext},
+    call::{Call, ClientContext},
     observe::request_log::RequestNames,
     payload::JsonObject,
     protocol::{
@@ -120,19 +120,16 @@ pub(super) fn call_in(
     let client_context = context(&mut fields)?;
     dialect::check_schema(schema.as_deref())?;
     dialect::check_header(headers)?;
+    let selector = selector_in(&tool_id, request)?;
     Ok(Call {
-        selector: selector_in(&tool_id, request)?,
         call_id: match call_id {
             // Other paths have the id in the header only.
             None => idempotency_key(headers).map_err(RequestError::not_understood)?,
             call_id => call_id,
         },
-        permit: None,
-        background: Background::default(),
-        follower: None,
         trace_id,
-        input,
         client_context,
+        ..Call::new(selector, input)
     })
 }
 
@@ -211,15 +208,10 @@ fn call_of_single_tool(
     });
     dialect::check_header(request.headers)?;
     let call_id = call_id.map_err(RequestError::not_understood)?;
+    let selector = selector_in(tool_id, request)?;
     Ok(Call {
-        selector: selector_in(tool_id, request)?,
         call_id,
-        permit: None,
-        background: Background::default(),
-        follower: None,
-        trace_id: None,
-        input,
-        client_context: ClientContext::default(),
+        ..Call::new(selector, input)
     })
 }
 
