@@ -157,10 +157,10 @@ async fn an_error_fails_the_invocation_where_the_owner_says_so() {
              accepted again in 60 seconds.",
         ),
         (
-            Quota::per_hour(0),
+            Quota::per_day(0),
             "Rejection",
-            "Too many calls: The quota of 0 calls per hour is used up. Nothing was run; calls are \
-             accepted again in 60 minutes.",
+            "Too many calls: The quota of 0 calls per day is used up. Nothing was run; calls are \
+             accepted again in 12 hours.",
         ),
     ] {
         let limited = errors(server().quota(quota));

@@ -249,7 +249,7 @@ async fn a_task_whose_process_is_killed_fails_and_does_not_run_twice_if_it_must_
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes; run tests/all"]
 async fn a_call_in_the_background_is_counted_once_and_one_beyond_a_quota_is_not_handed_over() {
-    let tools = Tools::with(&[("TOOLS_QUOTAS", "tool:Long.Once=1/month")]).await;
+    let tools = Tools::with(&[("TOOLS_QUOTAS", "tool:Long.Once=1/day")]).await;
     let call = async |call_id: &str| {
         let input = json!({"text": "counted", "after_ms": 100});
         tools.call("", "Long_Once", input, call_id).await
