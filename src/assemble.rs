@@ -13,12 +13,15 @@ use lambda_http::tower::ServiceExt;
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
     Auth, EventKind, Server, Toolkit,
-    call::{Engine, background::Worker, large_requests::LargeRequests},
+    call::{Engine, background::Worker},
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
-    protocol::{self, admission::AppState, names::ModelNames, origin::AllowedOrigins},
+    protocol::{
+        self, admission::AppState, large_bodies::LargeBodies, names::ModelNames,
+        origin::AllowedOrigins,
+    },
     public_url::PublicUrl,
     quotas::counters::Quotas,
     secrets::{SecretCache, Secrets},
@@ -66,7 +69,6 @@ pub(crate) fn assemble(
         deduplication,
         quotas,
         clock: clock.clone(),
-        large_requests: LargeRequests::default(),
         is_healthy: server.is_healthy,
         lists_callable: server.lists_callable.unwrap_or_default(),
         shows_calls: server.shows_calls,
@@ -84,6 +86,7 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         wall_clock,
         max_request_size: server.max_request_size,
+        large_bodies: LargeBodies::new(server.max_request_size),
         events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
         streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,

@@ -11,7 +11,6 @@ mod execution;
 mod exposed;
 mod grants;
 mod hand_over;
-pub(crate) mod large_requests;
 mod perform;
 mod prepare;
 pub(crate) mod rejection;
@@ -23,6 +22,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     Auth, Caller, Secret, Toolkit,
@@ -40,14 +40,12 @@ use crate::{
         parts::TaskSupport,
         progress::Follower,
         question::Answers,
-        schema::RoundedNumbers,
         toolkit::{ToolEntry, ToolNotFound},
     },
 };
 
 use background::Worker;
 use execution::{CallId, Execution};
-use large_requests::{LargeRequestPermit, LargeRequests};
 use rejection::{InsufficientScope, Rejection};
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
@@ -63,8 +61,6 @@ pub(crate) struct Engine {
     /// Manages the grants by which users allow tools to act for them.
     pub(crate) broker: Option<Arc<Broker>>,
     pub(crate) clock: Clock,
-    /// The queue of large requests.
-    pub(crate) large_requests: LargeRequests,
     /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// True if lists, and texts about other tools, show only the tools that their reader has the
@@ -85,13 +81,12 @@ pub(crate) struct Call {
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
     pub(crate) input: Value,
-    pub(crate) rounded: RoundedNumbers,
     pub(crate) client_context: ClientContext,
     pub(crate) background: Background,
     /// The follower to whom the call's progress is reported.
     pub(crate) follower: Option<Follower>,
-    /// The turn of a large request, held until its input has been checked.
-    pub(crate) permit: Option<LargeRequestPermit>,
+    /// The room for a large body, held until its input has been checked.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
 /// The place where a call of a tool in the [background](crate::Tool::background) runs.
@@ -185,7 +180,7 @@ impl Engine {
             follower: call.follower.take(),
             spans,
         });
-        let valid = ResolvedCall { call, execution }.validate().await?;
+        let valid = ResolvedCall { call, execution }.validate()?;
         let (prepared, cache) = valid.prepare().await;
         trail.cache = cache;
         let outcome = prepared?.run_once().await?;
@@ -211,6 +206,20 @@ impl Engine {
 }
 
 impl Call {
+    /// Creates a call with only an input.
+    pub(crate) fn new(selector: Selector, input: Value) -> Self {
+        Self {
+            selector,
+            call_id: None,
+            trace_id: None,
+            input,
+            client_context: ClientContext::default(),
+            background: Background::default(),
+            follower: None,
+            room: None,
+        }
+    }
+
     /// Restricts the call to the users for whom its caller may call.
     fn restrict_to(&mut self, users: PermittedUsers<'_>) -> Result<(), Rejection> {
         let requested = self.client_context.user_id.as_deref();

@@ -46,7 +46,6 @@ mod state;
 mod tests;
 mod token_refresh;
 mod transport;
-mod update;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -67,7 +66,6 @@ pub(crate) use {
     records::Versioned,
     state::{cookie, cookie_in, cookie_value, own_name},
     token_refresh::{RefreshedToken, TokenRefresh, WantedGrant},
-    update::{Change, Start},
 };
 
 use crate::store::{Store, memory::Memory};

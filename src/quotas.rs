@@ -1,4 +1,4 @@
-//! Quotas: limits on the number of calls that run in a minute, an hour, a day or a month.
+//! Quotas: limits on the number of calls that run in a minute or a day.
 //!
 #![doc = include_str!("pages.md")]
 #![doc = include_str!("../docs/quotas.md")]
@@ -7,71 +7,64 @@ pub(crate) mod counters;
 mod parse;
 mod window;
 
+use std::fmt;
+
 use window::Window;
 
-/// A limit on the number of calls that run in a calendar minute, hour, day or month of UTC.
+/// A limit on the number of calls that run in a calendar minute or day of UTC.
 ///
 /// It counts all calls together, or those of each [caller](Self::by_caller), [user](Self::by_user)
-/// or [tool](Self::by_tool) separately.
+/// or [tool](Self::by_tool) separately, or [one tool's](Self::of_tool). Of several such settings, the
+/// last one applies.
 ///
 /// ```
 /// use lambda_tools::{Server, Toolkit, quotas::Quota};
 ///
 /// let server = Server::new(Toolkit::new([])?)
 ///     .quota(Quota::per_minute(60).by_caller())
-///     .quota(Quota::per_month(100_000));
+///     .quota(Quota::per_day(10_000));
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     limit: u64,
     window: Window,
-    by_caller: bool,
-    by_user: bool,
-    tools: CountedTools,
+    subject: Subject,
     runs_uncounted: bool,
 }
 
-/// The tools whose calls a quota counts.
+/// The calls that a quota counts together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum CountedTools {
-    /// All tools, together.
+enum Subject {
+    /// All calls.
     All,
-    /// Each tool separately.
-    Each,
-    /// This tool only.
-    One(String),
+    /// Those of each caller.
+    Caller,
+    /// Those of each caller for each user.
+    User,
+    /// Those of each tool.
+    Tool,
+    /// Those of this tool; others are not counted.
+    OneTool(String),
 }
 
 impl Quota {
     /// Limits the calls in a minute. With zero, none run.
     #[must_use]
     pub fn per_minute(limit: u64) -> Self {
-        Self::new(limit, Window::Minute)
-    }
-
-    /// Limits the calls in an hour.
-    #[must_use]
-    pub fn per_hour(limit: u64) -> Self {
-        Self::new(limit, Window::Hour)
+        Self::new(limit, Window::Minute, Subject::All)
     }
 
     /// Limits the calls in a day.
     #[must_use]
     pub fn per_day(limit: u64) -> Self {
-        Self::new(limit, Window::Day)
-    }
-
-    /// Limits the calls in a month.
-    #[must_use]
-    pub fn per_month(limit: u64) -> Self {
-        Self::new(limit, Window::Month)
+        Self::new(limit, Window::Day, Subject::All)
     }
 
     /// Counts the calls of each [caller](crate::Caller) separately.
     #[must_use]
     pub fn by_caller(mut self) -> Self {
-        self.by_caller = true;
+        self.subject = Subject::Caller;
         self
     }
 
@@ -79,21 +72,21 @@ impl Quota {
     /// count together.
     #[must_use]
     pub fn by_user(mut self) -> Self {
-        self.by_user = true;
+        self.subject = Subject::User;
         self
     }
 
     /// Counts the calls of each tool separately, and all versions of a tool together.
     #[must_use]
     pub fn by_tool(mut self) -> Self {
-        self.tools = CountedTools::Each;
+        self.subject = Subject::Tool;
         self
     }
 
     /// Counts only the calls of this tool, such as `SMS.Send`.
     #[must_use]
     pub fn of_tool(mut self, name: impl Into<String>) -> Self {
-        self.tools = CountedTools::One(name.into());
+        self.subject = Subject::OneTool(name.into());
         self
     }
 
@@ -105,63 +98,49 @@ impl Quota {
         self
     }
 
-    fn new(limit: u64, window: Window) -> Self {
+    fn new(limit: u64, window: Window, subject: Subject) -> Self {
         Self {
             limit,
             window,
-            by_caller: false,
-            by_user: false,
-            tools: CountedTools::All,
+            subject,
             runs_uncounted: false,
         }
     }
 
     /// Returns the name of the only tool whose calls are counted, if there is one.
     pub(crate) fn tool(&self) -> Option<&str> {
-        match &self.tools {
-            CountedTools::One(name) => Some(name),
-            CountedTools::All | CountedTools::Each => None,
+        match &self.subject {
+            Subject::OneTool(name) => Some(name),
+            _ => None,
         }
     }
 
     /// Returns true if both quotas would share their counts.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.window == other.window && self.subject() == other.subject()
+        self.window == other.window && self.subject == other.subject
     }
 
-    /// Returns what is counted separately, as in `TOOLS_QUOTAS`: `caller+tool:SMS.Send`.
-    fn subject(&self) -> String {
-        let tool = match &self.tools {
-            CountedTools::All => None,
-            CountedTools::Each => Some("tool".to_owned()),
-            CountedTools::One(name) => Some(format!("tool:{name}")),
-        };
-        let caller = self.by_caller.then(|| "caller".to_owned());
-        let user = self.by_user.then(|| "user".to_owned());
-        let parts: Vec<_> = [caller, user, tool].into_iter().flatten().collect();
-        if parts.is_empty() {
-            return "all".to_owned();
-        }
-        parts.join("+")
-    }
-
-    /// Returns the quota in words: `60 calls of SMS.Send per minute for each caller`.
+    /// Returns the quota in words: `60 calls per minute for each caller`.
     fn in_words(&self) -> String {
         let calls = crate::text::counted(self.limit, "call", "calls");
-        let of = self.tool().map(|name| format!(" of {name}"));
-        let tool = self.tools == CountedTools::Each;
-        let each = [
-            (self.by_caller, "caller"),
-            (self.by_user, "user"),
-            (tool, "tool"),
-        ];
-        let each = each.into_iter().filter(|(counts, _)| *counts);
-        let each: Vec<_> = each.map(|(_, name)| name).collect();
-        let by = match &*each {
-            [] => String::new(),
-            each => format!(" for each {}", each.join(" and ")),
-        };
-        let (of, window) = (of.unwrap_or_default(), self.window.name());
-        format!("{calls}{of} per {window}{by}")
+        let window = self.window.name();
+        match &self.subject {
+            Subject::All => format!("{calls} per {window}"),
+            Subject::OneTool(name) => format!("{calls} of {name} per {window}"),
+            each => format!("{calls} per {window} for each {each}"),
+        }
+    }
+}
+
+/// Writes the subject as in `TOOLS_QUOTAS`: `caller`, `tool:SMS.Send`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Caller => f.write_str("caller"),
+            Self::User => f.write_str("user"),
+            Self::Tool => f.write_str("tool"),
+            Self::OneTool(name) => write!(f, "tool:{name}"),
+        }
     }
 }

@@ -9,6 +9,8 @@
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 pub(crate) mod memory;
+#[cfg(test)]
+mod tests;
 mod within;
 
 use std::{
@@ -88,29 +90,19 @@ pub trait Store: Send + Sync {
     /// [`put`](Self::put), once more for each conflict. A store that can do it in one request should:
     /// that of every call with a [quota](crate::quotas).
     fn count<'a>(&'a self, count: Count<'a>) -> StoreFuture<'a, bool> {
-        Box::pin(async move {
-            let mut current = self.get(count.id).await?;
-            loop {
-                let Some(record) = count.next(current.as_ref()) else {
-                    return Ok(false);
-                };
-                let write = Write {
-                    id: count.id,
-                    record: &record,
-                    over: current.map_or(Over::Nothing, |it| Over::Version(it.version)),
-                    now: count.now,
-                };
-                match self.put(write).await? {
-                    PutOutcome::Written => return Ok(true),
-                    // The write was sent twice.
-                    PutOutcome::Conflict(Some(it)) if it.version == record.version => {
-                        return Ok(true);
-                    }
-                    // Somebody else has counted: the limit ends the loop.
-                    PutOutcome::Conflict(it) => current = it,
-                }
-            }
-        })
+        let next = move |current: Option<Record>| match count.next(current.as_ref()) {
+            None => Change::Leave(false),
+            Some(record) => Change::Write(record, true),
+        };
+        let limits = (Duration::MAX, false);
+        Box::pin(update(
+            self,
+            count.id,
+            Start::Current,
+            count.now,
+            limits,
+            next,
+        ))
     }
 
     /// Does work of the first call in advance, such as opening a connection. An error is logged.
@@ -184,6 +176,13 @@ pub struct Count<'a> {
     pub expires_at: SystemTime,
     /// The time of the count.
     pub now: SystemTime,
+}
+
+impl Over {
+    /// Returns the condition that this record is still the current one.
+    fn of(current: Option<&Record>) -> Self {
+        current.map_or(Self::Nothing, |it| Self::Version(it.version))
+    }
 }
 
 impl Count<'_> {
@@ -271,8 +270,8 @@ pub(crate) fn new_version() -> u64 {
 }
 
 /// Writes a record within a time limit, and recognizes a conflict with its own write.
-pub(crate) async fn put(
-    store: &dyn Store,
+pub(crate) async fn put<S: Store + ?Sized>(
+    store: &S,
     limit: Duration,
     write: Write<'_>,
 ) -> Result<PutOutcome, StoreError> {
@@ -284,4 +283,73 @@ pub(crate) async fn put(
         }
         outcome => outcome,
     })
+}
+
+/// A decision in [`update`]: leave or replace the record, and the value to return.
+pub(crate) enum Change<R, T> {
+    Leave(T),
+    Write(R, T),
+}
+
+/// The record that an update assumes at first. If it is not the current one, the store returns that
+/// instead of writing.
+pub(crate) enum Start {
+    /// The current one, which is read.
+    Current,
+    /// None.
+    #[cfg_attr(
+        not(any(feature = "oauth", test)),
+        expect(dead_code, reason = "a claim decides nothing")
+    )]
+    Absent,
+    /// This one.
+    Known(Record),
+}
+
+/// The attempts to write a record that others write, too. Each conflict means that one of them has
+/// written it.
+const ATTEMPTS: usize = 1000;
+
+/// Lets `decide` make a decision on a record, and saves the new record if the old one is unchanged;
+/// otherwise it tries again with the record that the store returned.
+///
+/// `timeout` is the time limit of each operation of the store. With `repeats`, a write that may have
+/// been carried out is repeated once, which shows whether it was.
+pub(crate) async fn update<S: Store + ?Sized, T>(
+    store: &S,
+    id: &str,
+    start: Start,
+    now: SystemTime,
+    (timeout, repeats): (Duration, bool),
+    mut decide: impl FnMut(Option<Record>) -> Change<Record, T>,
+) -> Result<T, StoreError> {
+    let mut current = match start {
+        Start::Current => within(timeout, store.get(id)).await.flatten()?,
+        Start::Absent => None,
+        Start::Known(record) => Some(record),
+    };
+    for _ in 0..ATTEMPTS {
+        let over = Over::of(current.as_ref());
+        let (record, value) = match decide(current) {
+            Change::Leave(value) => return Ok(value),
+            Change::Write(record, value) => (record, value),
+        };
+        let write = Write {
+            id,
+            record: &record,
+            over,
+            now,
+        };
+        let outcome = match put(store, timeout, write).await {
+            Err(error) if repeats && error.is_temporary() => put(store, timeout, write).await,
+            outcome => outcome,
+        };
+        match outcome? {
+            PutOutcome::Written => return Ok(value),
+            PutOutcome::Conflict(newer) => current = newer,
+        }
+    }
+    Err(StoreError::throttled(
+        "too many calls write the same record",
+    ))
 }

@@ -31,7 +31,6 @@ use crate::{
     tool::{
         id::Selector,
         parts::{TaskSupport, ToolParts},
-        schema::RoundedNumbers,
         toolkit::{SelectedTool, ToolEntry},
     },
 };
@@ -135,15 +134,11 @@ impl Engine {
             let (_, call_id, [trace_id, parent], input, caller, client_context) = call;
             let parent = parent.and_then(|it| it.parse().ok());
             let call = Call {
-                selector,
                 call_id: Some(call_id),
                 trace_id,
-                input,
-                rounded: RoundedNumbers::default(),
                 client_context,
-                follower: None,
                 background: Background::Started(Box::new(claim.clone())),
-                permit: None,
+                ..Call::new(selector, input)
             };
             StartedTask {
                 call: Box::new(call),

@@ -39,8 +39,6 @@ pub(crate) enum Rejection {
     },
     /// The input does not satisfy the tool's schema.
     InvalidInput(ParameterErrors),
-    /// Checking the input took longer than the call may take.
-    CheckTimedOut { limit: Duration },
     /// Other large requests are being processed.
     Busy,
     /// Some of the tool's requirements are not met.
@@ -95,7 +93,6 @@ impl Rejection {
             Self::UnknownTool { .. } => Reason::UnknownTool,
             Self::UnknownVersion { .. } => Reason::UnknownVersion,
             Self::InvalidInput(_) => Reason::InvalidInput,
-            Self::CheckTimedOut { .. } => Reason::CheckTimedOut,
             Self::Busy => Reason::Busy,
             Self::Missing(missing) if missing.unreadable.is_empty() => Reason::MissingRequirements,
             Self::Missing(_) => Reason::UnreadableSecrets,

@@ -31,8 +31,8 @@ use crate::{
     },
 };
 
-/// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups
-/// and large requests, which must not wait for functions that block.
+/// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups,
+/// which must not wait for functions that block.
 static TURNS: Semaphore = Semaphore::const_new(64);
 
 /// The outcome of a call that was not rejected.

@@ -1,9 +1,6 @@
 //! The check of a call's input against its tool's schema, and its decoding.
 
-use std::{
-    iter,
-    panic::{self, AssertUnwindSafe},
-};
+use std::panic::{self, AssertUnwindSafe};
 
 use super::{Call, ClientContext, Execution, Rejection};
 use serde_json::Value;
@@ -12,7 +9,7 @@ use crate::{
     Caller, Secret,
     idempotency::fingerprint_of,
     observe::confidential,
-    tool::{parts::Run, repeats::RepeatPolicy, schema},
+    tool::{parts::Run, repeats::RepeatPolicy},
 };
 
 /// A call whose tool is known.
@@ -35,22 +32,9 @@ pub(super) struct ValidatedCall {
 }
 
 impl ResolvedCall {
-    /// Checks the input against the tool's schema and decodes it.
-    ///
-    /// A large input is checked off the worker threads, which continue to serve other requests, and
-    /// for no longer than the call may take.
-    pub(super) async fn validate(mut self) -> Result<ValidatedCall, Rejection> {
-        let Some(turn) = self.call.permit.take() else {
-            return self.validate_catching_panics();
-        };
-        let limit = self.execution.time_left();
-        let validate = move || self.validate_catching_panics();
-        let (result, _turn) = turn.work(limit, validate).await?;
-        result
-    }
-
-    /// Validates the input. Deserializing it may panic, just as the tool may.
-    fn validate_catching_panics(self) -> Result<ValidatedCall, Rejection> {
+    /// Checks the input against the tool's schema and decodes it, which may panic, just as the tool
+    /// may.
+    pub(super) fn validate(self) -> Result<ValidatedCall, Rejection> {
         let entry = self.execution.entry.clone();
         let result = panic::catch_unwind(AssertUnwindSafe(|| {
             confidential::decoding(|| self.validate_input())
@@ -68,20 +52,13 @@ impl ResolvedCall {
         let call = *call;
         let (entry, mut input) = (&execution.entry, call.input);
         let schema = &entry.tool.input;
-        let mut rounded = call.rounded;
-        for value in iter::once(&mut input).chain(&mut rounded.with_fractions) {
-            schema.drop_optional_nulls(value);
-            let result = schema.check(value, "input");
-            let result = result.map_err(|detail| Rejection::Misdefined {
-                tool: entry.id.to_string(),
-                detail: detail.to_owned(),
-            });
-            result?.map_err(Rejection::InvalidInput)?;
-        }
-        if !rounded.lossy_integers.is_empty() {
-            let errors = schema::lossy_integers(&rounded.lossy_integers);
-            return Err(Rejection::InvalidInput(errors));
-        }
+        schema.drop_optional_nulls(&mut input);
+        let result = schema.check(&input, "input");
+        let result = result.map_err(|detail| Rejection::Misdefined {
+            tool: entry.id.to_string(),
+            detail: detail.to_owned(),
+        });
+        result?.map_err(Rejection::InvalidInput)?;
         schema.normalize(&mut input);
         // Computed before decoding, which consumes the input.
         let fingerprint = execution.fingerprint(&input, &call.client_context);

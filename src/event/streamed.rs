@@ -14,8 +14,8 @@ use super::{EventResponse, EventSource, collected, encoding::EventBody};
 
 /// A response whose body may still have to come.
 pub(crate) struct StreamedResponse {
-    pub(super) source: EventSource,
-    pub(super) parts: Parts,
+    pub(crate) source: EventSource,
+    pub(crate) parts: Parts,
     pub(crate) body: Body,
 }
 

@@ -1,13 +1,11 @@
 //! The record of a call, and its format in a store.
 
-use std::{
-    borrow::Cow,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     StoreError,
-    clock::epoch_millis as millis,
     store::{self, Field, memory::MemoryLimits},
 };
 
@@ -21,34 +19,29 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
     forgotten: "too many calls are remembered; the oldest are forgotten, and run again if repeated",
 };
 
-/// The field of a call that is running.
-const UNTIL: &str = "until";
+/// The field with everything about a call but bytes, as JSON.
+const CALL: &str = "call";
 
 /// The field without which a record says only that the call ran.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// The flag of a call that must not run twice.
-const AT_MOST_ONCE: &str = "at_most_once";
+/// The field with the call of a task.
+const SEALED: &str = "sealed";
 
-/// The fields of a task.
-const TASK: &str = "task";
-const CANCELLED: &str = "cancelled";
+/// The flag of a call that is running, is a task or must not run twice. Any other one may be
+/// forgotten, and run again.
+const KEPT: &str = "kept";
 
-/// Returns true unless the call is running, is a task or must not run twice: a forgotten call can
-/// run again.
 fn may_forget(_: &str, record: &store::Record) -> bool {
-    let mut fields = record.fields.iter();
-    fields.all(|(name, value)| {
-        let is_once = *name == AT_MOST_ONCE && *value == Field::Flag(true);
-        !is_once && ![UNTIL, TASK].contains(&&**name)
-    })
+    record.fields.iter().all(|(name, _)| name != KEPT)
 }
 
 /// The record of a call in a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct CallRecord {
     /// The id of the call that wrote the record; both of that call's writes use it as their
     /// version. Only that call may change the record. Each write to a task has its own.
+    #[serde(skip)]
     pub(super) claim: u64,
     /// A hash of the tool with its version, the input, the user and the credentials that the call
     /// carried.
@@ -59,14 +52,17 @@ pub(super) struct CallRecord {
     pub(super) at_most_once: bool,
     pub(super) state: CallState,
     /// The task of a call that was handed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) task: Option<Box<TaskRecord>>,
     /// The time from which another call may replace the record.
+    #[serde(skip, default = "never")]
     pub(super) free_at: SystemTime,
+    #[serde(skip, default = "never")]
     pub(super) expires_at: SystemTime,
 }
 
 /// The part of a record about a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct TaskRecord {
     /// The random part of the task's id.
     pub(super) id: String,
@@ -80,11 +76,13 @@ pub(super) struct TaskRecord {
     pub(super) message: Option<String>,
     pub(super) is_cancelled: bool,
     /// The call, encrypted, until it starts.
+    #[serde(skip)]
     pub(super) sealed: Option<Vec<u8>>,
 }
 
 /// The progress of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum CallState {
     /// The tool is running, or its process died.
     Running {
@@ -92,28 +90,37 @@ pub(super) enum CallState {
         until: SystemTime,
     },
     /// The tool ran; this is the [outcome](super::outcome).
-    Finished(Vec<u8>),
+    Finished(#[serde(skip)] Vec<u8>),
     /// The tool ran; there was no room for the outcome.
     OutcomeDropped,
 }
 
+/// Returns the time of a record before its own are known.
+fn never() -> SystemTime {
+    SystemTime::UNIX_EPOCH
+}
+
 impl CallRecord {
     pub(super) fn into_stored(self) -> store::Record {
-        let mut fields = vec![
-            ("fingerprint".into(), Field::Text(self.fingerprint)),
-            (AT_MOST_ONCE.into(), Field::Flag(self.at_most_once)),
+        let call = serde_json::to_string(&self).expect("a call's times are after 1970");
+        let is_running = matches!(self.state, CallState::Running { .. });
+        let is_kept = is_running || self.task.is_some() || self.at_most_once;
+        let sealed = self.task.and_then(|it| it.sealed);
+        let outcome = match self.state {
+            CallState::Finished(outcome) => Some(outcome),
+            CallState::Running { .. } | CallState::OutcomeDropped => None,
+        };
+        let fields = [
+            (CALL, Some(Field::Text(call))),
+            (KEPT, is_kept.then_some(Field::Flag(true))),
+            (OUTCOME, outcome.map(Field::Bytes)),
+            (SEALED, sealed.map(Field::Bytes)),
         ];
-        match self.state {
-            CallState::Running { until } => {
-                fields.push((UNTIL.into(), Field::Number(millis(until))));
-            }
-            CallState::Finished(outcome) => fields.push((OUTCOME.into(), Field::Bytes(outcome))),
-            CallState::OutcomeDropped => {}
-        }
-        fields.extend(self.task.into_iter().flat_map(|it| it.into_fields()));
+        let fields = fields.into_iter();
+        let fields = fields.filter_map(|(name, field)| Some((name.into(), field?)));
         store::Record {
             version: self.claim,
-            fields,
+            fields: fields.collect(),
             free_at: Some(self.free_at),
             expires_at: self.expires_at,
         }
@@ -125,69 +132,27 @@ impl CallRecord {
     }
 
     fn decode(mut stored: store::Record) -> Option<Self> {
-        let free_at = stored.free_at?;
-        let until = match stored.take(UNTIL) {
-            Some(Field::Number(ms)) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
-            _ => None,
-        };
-        let Some(Field::Flag(at_most_once)) = stored.take(AT_MOST_ONCE) else {
-            return None;
-        };
-        let task = TaskRecord::decode(&mut stored).map(Box::new);
+        let mut record: Self = serde_json::from_str(&stored.take_text(CALL)?).ok()?;
+        if matches!(record.state, CallState::Finished(_)) {
+            let outcome = stored.take_bytes(OUTCOME);
+            record.state = outcome.map_or(CallState::OutcomeDropped, CallState::Finished);
+        }
+        if let Some(task) = &mut record.task {
+            task.sealed = stored.take_bytes(SEALED);
+        }
         Some(Self {
-            task,
             claim: stored.version,
-            fingerprint: stored.take_text("fingerprint")?,
-            at_most_once,
-            state: match (stored.take_bytes(OUTCOME), until) {
-                (Some(outcome), _) => CallState::Finished(outcome),
-                (None, Some(until)) => CallState::Running { until },
-                (None, None) => CallState::OutcomeDropped,
-            },
-            free_at,
+            free_at: stored.free_at?,
             expires_at: stored.expires_at,
-        })
-    }
-}
-
-impl TaskRecord {
-    fn into_fields(self) -> impl Iterator<Item = (Cow<'static, str>, Field)> {
-        let fields = [
-            (TASK, Some(Field::Text(self.id))),
-            ("owner", Some(Field::Text(self.owner))),
-            ("tool", Some(Field::Text(self.tool))),
-            ("created_at", Some(Field::Number(millis(self.created_at)))),
-            ("updated_at", Some(Field::Number(millis(self.updated_at)))),
-            ("message", self.message.map(Field::Text)),
-            (CANCELLED, self.is_cancelled.then_some(Field::Flag(true))),
-            ("sealed", self.sealed.map(Field::Bytes)),
-        ];
-        let fields = fields.into_iter();
-        fields.filter_map(|(name, field)| Some((name.into(), field?)))
-    }
-
-    fn decode(stored: &mut store::Record) -> Option<Self> {
-        let id = stored.take_text(TASK)?;
-        let mut time = |name| match stored.take(name)? {
-            Field::Number(ms) => UNIX_EPOCH.checked_add(Duration::from_millis(ms)),
-            _ => None,
-        };
-        let (created_at, updated_at) = (time("created_at")?, time("updated_at")?);
-        Some(Self {
-            id,
-            created_at,
-            updated_at,
-            owner: stored.take_text("owner")?,
-            tool: stored.take_text("tool")?,
-            message: stored.take_text("message"),
-            is_cancelled: stored.take(CANCELLED).is_some(),
-            sealed: stored.take_bytes("sealed"),
+            ..record
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
 
     fn at(ms: u64) -> SystemTime {
@@ -221,13 +186,38 @@ mod tests {
                 assert_eq!((LIMITS.may_forget)("", &stored), may_run_again);
                 assert_eq!(CallRecord::from_stored(stored), Ok(record));
             }
+            for sealed in [None, Some(vec![7])] {
+                let mut record = record(state.clone(), 3001, false);
+                record.task = Some(Box::new(TaskRecord {
+                    id: "1".to_owned(),
+                    owner: "owner".to_owned(),
+                    tool: "A.Act@1.0.0".to_owned(),
+                    created_at: at(1),
+                    updated_at: at(2),
+                    message: Some("half".to_owned()),
+                    is_cancelled: true,
+                    sealed,
+                }));
+                let stored = record.clone().into_stored();
+                assert!(!(LIMITS.may_forget)("", &stored));
+                assert_eq!(CallRecord::from_stored(stored), Ok(record));
+            }
         }
+    }
+
+    /// The store rejects an outcome, and keeps the rest of the record.
+    #[test]
+    fn a_record_without_its_outcome_says_that_the_call_ran() {
+        let mut stored = record(CallState::Finished(vec![1]), 9000, false).into_stored();
+        stored.take(OUTCOME).unwrap();
+        let record = record(CallState::OutcomeDropped, 9000, false);
+        assert_eq!(CallRecord::from_stored(stored), Ok(record));
     }
 
     #[test]
     fn a_record_that_is_not_a_call_is_an_error() {
         let mut stored = record(CallState::OutcomeDropped, 9000, false).into_stored();
-        stored.take("fingerprint").unwrap();
+        stored.take(CALL).unwrap();
         assert!(CallRecord::from_stored(stored).is_err());
     }
 }

@@ -9,11 +9,15 @@ use super::{
     keys::EncryptionKeys,
     records::{EncryptedRecords, Versioned},
     token_refresh::{REFRESH_MARGIN, TokenRefresh, WantedGrant},
-    update::{Change, Start},
 };
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, challenge::Challenge, clock::Clock,
-    public_url::PublicUrl, secrets::SecretCache, text::LONGEST_ID,
+    AuthorizationRequirement, Secret, StoreError,
+    challenge::Challenge,
+    clock::Clock,
+    public_url::PublicUrl,
+    secrets::SecretCache,
+    store::{Change, Start},
+    text::LONGEST_ID,
 };
 
 /// The minimum time until the expiry of a token that is still used after a failed refresh.

@@ -8,14 +8,14 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    keys::EncryptionKeys,
-    update::{Change, Start, update},
-};
+use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
-    store::{self, Field, Over, PutOutcome, Record, Store, Write, memory::MemoryLimits, within},
+    store::{
+        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, memory::MemoryLimits,
+        update, within,
+    },
 };
 
 /// The limits of challenges and grants in the memory of one process. Callers may request challenges
@@ -63,13 +63,7 @@ impl EncryptedRecords {
         record_id: &str,
     ) -> Result<Versioned<T>, StoreError> {
         let record = within(TIMEOUT, self.store.get(record_id)).await.flatten()?;
-        let now = self.clock.now();
-        Ok(opened(
-            keys,
-            record_id,
-            record.filter(|it| !it.is_free(now)),
-            now,
-        ))
+        Ok(opened(keys, record_id, record, self.clock.now()))
     }
 
     /// Replaces the version that was read. Returns false if another request replaced it first.
@@ -122,8 +116,8 @@ impl EncryptedRecords {
                 }
             }
         };
-        let start = (start, &self.clock);
-        update(&*self.store, TIMEOUT, record_id, start, decide).await
+        let (store, now, limits) = (&*self.store, self.clock.now(), (TIMEOUT, false));
+        update(store, record_id, start, now, limits, decide).await
     }
 
     /// Takes a lease and returns its version. `None` if the lease is already taken.
@@ -168,13 +162,14 @@ fn record(fields: Vec<(Cow<'static, str>, Field)>, expires_at: SystemTime) -> Re
     }
 }
 
+/// Decrypts a record. A free one counts as absent.
 fn opened<T: DeserializeOwned>(
     keys: &EncryptionKeys,
     record_id: &str,
     record: Option<Record>,
     now: SystemTime,
 ) -> Versioned<T> {
-    let Some(mut record) = record else {
+    let Some(mut record) = record.filter(|it| !it.is_free(now)) else {
         return Versioned {
             value: None,
             over: Over::Nothing,

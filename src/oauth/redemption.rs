@@ -11,9 +11,11 @@ use super::{
     keys::EncryptionKeys,
     page::{CallbackPage, CallbackQuery},
     records::Versioned,
-    update::{Change, Start},
 };
-use crate::StoreError;
+use crate::{
+    StoreError,
+    store::{Change, Start},
+};
 
 /// The life of a challenge during the exchange: it fails after this time if the process stops.
 const EXCHANGE_LIFE: Duration = Duration::from_mins(1);

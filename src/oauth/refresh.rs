@@ -15,9 +15,11 @@ use super::{
     keys::EncryptionKeys,
     records::Versioned,
     token_refresh::{RefreshedToken, TokenRefresh},
-    update::{Change, Start},
 };
-use crate::{Secret, StoreError, http_client, store::Over};
+use crate::{
+    Secret, StoreError, http_client,
+    store::{Change, Over, Start},
+};
 
 const LEASE_LIFE: Duration = Duration::from_secs(20);
 /// The time for which the holder of a lease may use it: shorter than the lease's life, because to

@@ -1,19 +1,22 @@
 //! Tests of tokens and challenges that need no provider.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use super::{
     GrantRequest, OAuth, Provider,
     broker::{Broker, grant_record_id},
     grant::{GRANT_LIFE, Grant, Grants},
-    records::{LIMITS, Versioned},
+    records::{EncryptedRecords, LIMITS, Versioned},
 };
 use crate::{
     AuthorizationRequirement, Secret,
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     store::{
-        Over,
+        Change, Over, Start,
         memory::{Memory, MemoryLimits},
     },
 };
@@ -125,6 +128,29 @@ async fn sign_ins_of_strangers_push_out_nothing() {
         save_grant(&broker, "", "user").await;
         assert_eq!(begin("session#user".into()).await, Ok(true));
     }
+}
+
+#[tokio::test]
+async fn an_expired_record_counts_as_absent() {
+    let moved = Arc::default();
+    let records = EncryptedRecords {
+        store: Arc::new(Memory::new(LIMITS)),
+        clock: crate::clock::FIXED.movable(&moved),
+    };
+    let (keys, life) = (broker().keys(None).await.unwrap(), Duration::from_secs(1));
+    let increment = async || {
+        let one_more = |current: Versioned<u64>| {
+            let count = current.value.unwrap_or_default() + 1;
+            Change::Write(count, count)
+        };
+        let updated = records.update(Start::Current, &keys, "session#1", life, one_more);
+        updated.await.unwrap()
+    };
+    assert_eq!(increment().await, 1);
+    moved.store(999, Ordering::SeqCst);
+    assert_eq!(increment().await, 2);
+    moved.store(1999, Ordering::SeqCst);
+    assert_eq!(increment().await, 1);
 }
 
 #[test]

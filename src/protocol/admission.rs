@@ -9,15 +9,16 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    codec::Codec, listed_tools::ListedTools, names::ModelNames, origin::AllowedOrigins,
-    problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
+    codec::Codec, large_bodies::LargeBodies, listed_tools::ListedTools, names::ModelNames,
+    origin::AllowedOrigins, problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
 };
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    AgentCoreUser, Caller, EventKind,
+    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind,
     arrival::Arrival,
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
@@ -38,6 +39,7 @@ pub(crate) struct AppState {
     pub(crate) wall_clock: Clock,
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
+    pub(crate) large_bodies: LargeBodies,
     pub(crate) allowed_origins: AllowedOrigins,
     /// Those that may read responses, if not all of these.
     pub(crate) readers: Option<AllowedOrigins>,
@@ -55,11 +57,12 @@ pub(crate) struct AppState {
 }
 
 /// A request whose credentials are valid, with its whole body.
-#[derive(Clone)]
 pub(super) struct AuthenticatedRequest {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
     pub(super) caller: Caller,
+    /// The room for a large body.
+    pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
 impl AuthenticatedRequest {
@@ -69,6 +72,7 @@ impl AuthenticatedRequest {
             parts: request.into_parts().0,
             body: Bytes::new(),
             caller: Caller::Anyone,
+            room: None,
         }
     }
 }
@@ -145,10 +149,22 @@ impl AppState {
             return Err(Refusal::Encoded);
         }
         Ok(AuthenticatedRequest {
+            room: self.room_for(body.len(), arrival).await?,
             parts,
             body,
             caller,
         })
+    }
+
+    /// Waits for room for a body of this size, within the call's time.
+    pub(super) async fn room_for(
+        &self,
+        size: usize,
+        arrival: &Arrival,
+    ) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
+        let left = arrival.invocation.time_left(self.engine.clock.now());
+        let limit = left.unwrap_or(DEFAULT_TIMEOUT);
+        self.large_bodies.room_for(size, limit).await
     }
 
     pub(super) async fn caller_of(

@@ -36,8 +36,6 @@ pub(crate) trait CallFormat: Send + Sync {
     /// Returns the name of the request's span.
     fn span(&self) -> &'static str;
 
-    fn boxed(&self) -> Box<dyn CallFormat>;
-
     /// Decodes an event, which may be of any size and may be invalid.
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal>;
 
@@ -118,19 +116,29 @@ async fn call(
     if event.len() > largest {
         return Err(Refusal::TooLarge { largest });
     }
-    let decode = decoding(Arc::clone(app), format.boxed(), headers.clone(), &caller);
-    let decoded = app
-        .engine
-        .decode(event.len(), arrival, *event, decode)
-        .await;
-    let ((decoded_format, decoded, names), permit) = decoded?;
-    *format = decoded_format;
+    let room = app.room_for(event.len(), arrival).await?;
+    let encoded = EncodedRequest {
+        headers,
+        uri: None,
+        body: event.as_bytes(),
+        engine: &app.engine,
+        caller: &caller,
+        names: &app.names,
+        max_values: max_values(largest),
+        max_response_size: LARGEST_PAYLOAD,
+    };
+    let mut decoded = format.decode(&encoded);
+    if decoded.is_err()
+        && let Some(body) = &repaired(event.as_bytes())
+    {
+        decoded = format.decode(&EncodedRequest { body, ..encoded });
+    }
     log.set_caller(format.dialect(), &caller);
-    if let Some(names) = names {
-        log.set_names(headers, &names);
+    if decoded.is_err() {
+        log.set_names(headers, &format.names(event.as_bytes()));
     }
     let mut call = decoded?;
-    call.permit = permit;
+    call.room = room;
     if let Some(name) = call.trace_id.as_deref() {
         log.set_trace(headers, Some(name));
     }
@@ -139,39 +147,4 @@ async fn call(
     Ok(outcome?)
 }
 
-/// An event as far as it could be read; the names are those of one that is refused.
-type Decoded = (
-    Box<dyn CallFormat>,
-    Result<Box<Call>, Refusal>,
-    Option<RequestNames>,
-);
-
-/// Returns the decoding of an event, which may run on another thread.
-fn decoding(
-    app: Arc<AppState>,
-    mut format: Box<dyn CallFormat>,
-    headers: HeaderMap,
-    caller: &Caller,
-) -> impl FnOnce(&str) -> Decoded + use<> {
-    let caller = caller.clone();
-    move |event| {
-        let encoded = EncodedRequest {
-            headers: &headers,
-            uri: None,
-            body: event.as_bytes(),
-            engine: &app.engine,
-            caller: &caller,
-            names: &app.names,
-            max_values: max_values(app.max_request_size),
-            max_response_size: LARGEST_PAYLOAD,
-        };
-        let mut decoded = format.decode(&encoded);
-        if decoded.is_err()
-            && let Some(body) = &repaired(event.as_bytes())
-        {
-            decoded = format.decode(&EncodedRequest { body, ..encoded });
-        }
-        let names = decoded.is_err().then(|| format.names(event.as_bytes()));
-        (format, decoded, names)
-    }
 }

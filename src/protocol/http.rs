@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     arrival::Arrival,
-    call::{Background, Call, Outcome, large_requests::LargeRequestPermit, rejection::Rejection},
+    call::{Background, Call, Outcome, rejection::Rejection},
     observe::request_log::RequestLog,
     payload::{encoded_size, fits},
     quotas::counters::ExceededQuota,
@@ -145,23 +145,19 @@ impl<P: Codec> Exchange<P> {
     async fn handle(
         &mut self,
         purpose: Purpose,
-        request: AuthenticatedRequest,
+        mut request: AuthenticatedRequest,
     ) -> Result<Response, Box<StreamedCall<P>>> {
-        let (decoded, permit) = match self.decode(purpose, &request).await {
-            Ok(decoded) => decoded,
-            Err(rejection) => return Ok(self.refuse(&P::Format::default(), rejection.into())),
-        };
         let DecodedRequest {
             mut format,
             operation,
-        } = decoded;
+        } = self.decode(purpose, &request);
         self.log.set_caller(P::dialect(&format), &request.caller);
         if let Some(headers) = P::trace_headers(&format) {
             self.log.set_trace(headers, None);
         }
         Ok(match operation {
             Operation::Call(mut call) => {
-                call.permit = permit;
+                call.room = request.room.take();
                 if matches!(call.background, Background::InPlace) {
                     call.background = Background::Elsewhere;
                 }
@@ -220,39 +216,34 @@ impl<P: Codec> Exchange<P> {
         body.map_or_else(|whole| whole, streamed_reply::<P>)
     }
 
-    async fn decode(
+    fn decode(
         &self,
         purpose: Purpose,
         request: &AuthenticatedRequest,
-    ) -> Result<(DecodedRequest<P::Format>, Option<LargeRequestPermit>), Rejection> {
-        let (app, protocol) = (Arc::clone(&self.app), Arc::clone(&self.protocol));
-        let max_response_size = self.arrival.invocation.max_response_size;
-        let decode = move |request: &AuthenticatedRequest| {
-            let encoded = EncodedRequest {
-                headers: &request.parts.headers,
-                uri: Some(&request.parts.uri),
-                body: &request.body,
-                engine: &app.engine,
-                caller: &request.caller,
-                names: &app.names,
-                max_values: max_values(app.max_request_size),
-                max_response_size,
-            };
-            let decoded = protocol.decode(purpose, &encoded);
-            if !matches!(
-                decoded.operation,
-                Operation::Refuse(_) | Operation::Reject(..)
-            ) {
-                return decoded;
-            }
-            let Some(body) = &repaired(&request.body) else {
-                return decoded;
-            };
-            protocol.decode(purpose, &EncodedRequest { body, ..encoded })
+    ) -> DecodedRequest<P::Format> {
+        let app = &self.app;
+        let encoded = EncodedRequest {
+            headers: &request.parts.headers,
+            uri: Some(&request.parts.uri),
+            body: &request.body,
+            engine: &app.engine,
+            caller: &request.caller,
+            names: &app.names,
+            max_values: max_values(app.max_request_size),
+            max_response_size: self.arrival.invocation.max_response_size,
         };
-        let engine = &self.app.engine;
-        let size = request.body.len();
-        engine.decode(size, &self.arrival, request, decode).await
+        let decoded = self.protocol.decode(purpose, &encoded);
+        if !matches!(
+            decoded.operation,
+            Operation::Refuse(_) | Operation::Reject(..)
+        ) {
+            return decoded;
+        }
+        let Some(body) = &repaired(&request.body) else {
+            return decoded;
+        };
+        let encoded = EncodedRequest { body, ..encoded };
+        self.protocol.decode(purpose, &encoded)
     }
 
     async fn call(

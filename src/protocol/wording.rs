@@ -97,15 +97,6 @@ impl Wording {
                 message: INVALID_INPUT.to_owned(),
                 detail: None,
             },
-            Rejection::CheckTimedOut { limit } => {
-                let ms = limit.as_millis();
-                Self::new(
-                    "The input could not be checked in time",
-                    format!(
-                        "Checking it took longer than the {ms} ms available to this call. Nothing was run."
-                    ),
-                )
-            }
             Rejection::Busy => Self::new(
                 UNAVAILABLE,
                 "Other large requests are being processed. Nothing was run.",

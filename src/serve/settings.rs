@@ -255,8 +255,8 @@ fn quotas_setting(server: &mut Server) -> Result<(), InvalidSetting> {
             let Some(quota) = Quota::parse(&text) else {
                 return Err(InvalidSetting(format!(
                     "TOOLS_QUOTAS has '{text}', but a quota is a subject, a limit and a window, such as \
-                     caller=60/minute: the subject is all, or one or more of caller, user, and tool or \
-                     tool:NAME, joined by +; the window is minute, hour, day or month"
+                     caller=60/minute: the subject is all, caller, user, tool or tool:NAME; the window is \
+                     minute or day"
                 )));
             };
             let best_effort = || quota.clone().best_effort();

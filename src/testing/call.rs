@@ -15,10 +15,10 @@ use super::LambdaFunction;
 use crate::{
     Caller, Failure, IdError, Secret, Server,
     arrival::{Arrival, Invocation},
-    call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
-    tool::{id::Selector, output::Output, reason::Reason, schema::RoundedNumbers},
+    tool::{id::Selector, output::Output, reason::Reason},
 };
 
 /// Calls a tool as a client would, with everything that the server does with a call: validation,
@@ -142,15 +142,9 @@ impl TestCall {
         let at = self.engine.clock.instant();
         let arrival = Arrival { at, invocation };
         let call = Call {
-            selector,
             call_id: self.call_id,
-            trace_id: None,
-            rounded: RoundedNumbers::default(),
-            input: self.input,
             client_context: self.context,
-            permit: None,
-            background: Background::default(),
-            follower: None,
+            ..Call::new(selector, self.input)
         };
         let call = Box::new(call);
         let run = self.engine.call(call, arrival, self.caller, &mut trail);

@@ -242,12 +242,6 @@ async fn a_quota_counts_by_what_it_says() {
                 ..b
             }],
         ),
-        (
-            "caller and tool",
-            once().by_caller().by_tool(),
-            vec![a, b, tool("A.Other")],
-            vec![a, b, tool("A.Other")],
-        ),
         ("none", Quota::per_day(0).by_tool(), vec![], vec![a, b]),
     ] {
         let fixture = Fixture::new(&[quota], Idempotency::none());
@@ -265,9 +259,7 @@ async fn a_window_begins_and_ends_with_the_calendars() {
     // The clock starts at noon of 5 October 2023.
     for (quota, until_end) in [
         (Quota::per_minute(2), Duration::from_mins(1)),
-        (Quota::per_hour(2), Duration::from_hours(1)),
         (Quota::per_day(2), Duration::from_hours(12)),
-        (Quota::per_month(2), Duration::from_hours(26 * 24 + 12)),
     ] {
         let fixture = Fixture::new(&[quota], Idempotency::none());
         let call = Sent::default();
@@ -285,32 +277,39 @@ async fn a_window_begins_and_ends_with_the_calendars() {
 
 #[tokio::test]
 async fn a_refusal_says_which_quota_and_when_to_come_back() {
-    let quota = Quota::per_day(0).by_caller().of_tool("A.Act");
-    let reply = Fixture::new(&[quota], Idempotency::none())
-        .call(Sent::default())
-        .await;
-    assert_eq!(reply.status, 400);
-    assert_eq!(
-        reply.body["developer_message"],
-        "The quota of 0 calls of A.Act per day for each caller is used up. Nothing was run; calls are \
-         accepted again in 12 hours."
-    );
-    let headers = &reply.headers;
-    assert_eq!(headers["retry-after"], "43200");
-    assert_eq!(headers["ratelimit"], r#""caller+tool:A.Act";r=0;t=43200"#);
-    assert_eq!(
-        headers["ratelimit-policy"],
-        r#""caller+tool:A.Act";q=0;w=86400"#
-    );
-    // A client that retries by itself would wait in vain.
-    assert_eq!(headers["x-should-retry"], Value::Null);
+    let none = || Quota::per_day(0);
+    for (quota, calls, subject) in [
+        (none(), "calls per day", "all"),
+        (none().by_user(), "calls per day for each user", "user"),
+        (
+            none().of_tool("A.Act"),
+            "calls of A.Act per day",
+            "tool:A.Act",
+        ),
+    ] {
+        let fixture = Fixture::new(&[quota], Idempotency::none());
+        let reply = fixture.call(Sent::default()).await;
+        assert_eq!(reply.status, 400);
+        let message = format!(
+            "The quota of 0 {calls} is used up. Nothing was run; calls are accepted again in 12 hours."
+        );
+        assert_eq!(reply.body["developer_message"], message);
+        let headers = &reply.headers;
+        assert_eq!(headers["retry-after"], "43200");
+        let state = format!("\"{subject}\";r=0;t=43200");
+        assert_eq!(headers["ratelimit"], state);
+        let policy = format!("\"{subject}\";q=0;w=86400");
+        assert_eq!(headers["ratelimit-policy"], policy);
+        // A client that retries by itself would wait in vain.
+        assert_eq!(headers["x-should-retry"], Value::Null);
+    }
 }
 
 #[tokio::test]
 async fn replays_are_not_counted_and_rejected_calls_are_not_claimed() {
     let store = Plain::default();
     let idempotency = || Idempotency::in_store(store.clone());
-    let fixture = Fixture::new(&[Quota::per_hour(1)], idempotency());
+    let fixture = Fixture::new(&[Quota::per_minute(1)], idempotency());
     let with_id = |id| Sent {
         call_id: Some(id),
         ..Sent::default()
@@ -334,14 +333,14 @@ async fn replays_are_not_counted_and_rejected_calls_are_not_claimed() {
     store.take();
     assert!(!fixture.runs(Sent::default()).await);
     assert!(store.take().is_empty());
-    fixture.function.advance(Duration::from_hours(1));
+    fixture.function.advance(Duration::from_mins(1));
     assert!(fixture.runs(with_id("two")).await);
 }
 
 #[tokio::test]
 async fn who_has_no_quota_costs_nothing() {
     let store = Plain::default();
-    let quotas = [Quota::per_hour(1).of_tool("A.Other")];
+    let quotas = [Quota::per_day(1).of_tool("A.Other")];
     let fixture = Fixture::new(&quotas, Idempotency::in_store(store.clone()));
     assert!(fixture.runs(Sent::default()).await);
     assert!(store.take().is_empty());
@@ -361,19 +360,28 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
         key: Some("key-b-0123456789"),
         ..a
     };
+    let other_tool = Sent {
+        tool: Some("A.Other"),
+        ..a
+    };
     // The first quota lets one call run; the other one has room for two.
     for (name, first, second, later) in [
-        ("all", Quota::per_hour(1).by_caller(), Quota::per_hour(2), b),
         (
-            "caller",
-            Quota::per_day(1).by_user(),
-            Quota::per_hour(2).by_caller(),
-            other("v"),
+            "all",
+            Quota::per_day(1).by_tool(),
+            Quota::per_minute(2),
+            other_tool,
         ),
         (
             "tool",
+            Quota::per_day(1).by_caller(),
+            Quota::per_minute(2).by_tool(),
+            b,
+        ),
+        (
+            "caller",
             Quota::per_day(1).by_user(),
-            Quota::per_hour(2).by_caller().by_tool(),
+            Quota::per_minute(2).by_caller(),
             other("v"),
         ),
     ] {
@@ -385,8 +393,8 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
             assert!(fixture.runs(later).await, "{name}");
         }
     }
-    let (minute, month) = (Quota::per_minute(1), Quota::per_month(2));
-    let fixture = Fixture::new(&[month, minute], Idempotency::none());
+    let (minute, day) = (Quota::per_minute(1), Quota::per_day(2));
+    let fixture = Fixture::new(&[day, minute], Idempotency::none());
     for runs in [true, false, false] {
         assert_eq!(fixture.runs(a).await, runs);
     }
@@ -396,7 +404,7 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
     assert_eq!(fixture.call(a).await.headers["retry-after"], "60");
     fixture.function.advance(Duration::from_mins(1));
     assert!(!fixture.runs(a).await);
-    let wait = (26 * 24 + 12) * 3600 - 120;
+    let wait = 12 * 3600 - 120;
     assert_eq!(
         fixture.call(a).await.headers["retry-after"],
         wait.to_string()
@@ -407,8 +415,8 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
 async fn without_the_store_calls_are_rejected_unless_best_effort_is_set() {
     let store = Plain::default();
     let idempotency = || Idempotency::in_store(store.clone());
-    let strict = Fixture::new(&[Quota::per_hour(9)], idempotency());
-    let lenient = Fixture::new(&[Quota::per_hour(9).best_effort()], idempotency());
+    let strict = Fixture::new(&[Quota::per_day(9)], idempotency());
+    let lenient = Fixture::new(&[Quota::per_day(9).best_effort()], idempotency());
     for (is_down, is_denied, what) in [
         (true, false, "the store is not available: it is down"),
         (false, true, "access denied: allow it"),
@@ -447,7 +455,8 @@ async fn several_quotas_wait_once_for_a_store_that_does_not_answer() {
         }
     }
 
-    let quotas = [Quota::per_hour(9), Quota::per_day(9), Quota::per_month(9)];
+    let day = || Quota::per_day(9);
+    let quotas = [Quota::per_minute(9), day(), day().by_tool()];
     let lenient = quotas.clone().map(Quota::best_effort);
     for (quotas, effects) in [(quotas, 0), (lenient, 1)] {
         let fixture = Fixture::new(&quotas, Idempotency::in_store(Silent));
@@ -464,21 +473,21 @@ async fn an_instance_whose_clock_is_off_counts_in_the_window_that_it_shows() {
     let store = Plain::default();
     let at = |now| {
         let idempotency = Idempotency::in_store(store.clone());
-        Fixture::at(now, &[Quota::per_hour(2)], idempotency)
+        Fixture::at(now, &[Quota::per_minute(2)], idempotency)
     };
     let (right, ahead, behind) = (
         at(noon),
-        at(noon + Duration::from_hours(1)),
-        at(noon - Duration::from_hours(1)),
+        at(noon + Duration::from_mins(1)),
+        at(noon - Duration::from_mins(1)),
     );
     for fixture in [&right, &ahead, &behind] {
         for runs in [true, true, false] {
             assert_eq!(fixture.runs(Sent::default()).await, runs);
         }
     }
-    // An hour later, what the instance ahead has counted is missing.
+    // A minute later, what the instance ahead has counted is missing.
     assert!(
-        !at(noon + Duration::from_hours(1))
+        !at(noon + Duration::from_mins(1))
             .runs(Sent::default())
             .await
     );

@@ -286,61 +286,52 @@ async fn the_message_about_an_integer_out_of_range_contains_the_range() {
 }
 
 #[tokio::test]
-async fn an_integer_parameter_gets_the_exact_value_of_its_text() {
-    async fn echo(input: Value) -> Result<Value, Failure> {
-        Ok(input)
-    }
+async fn integers_of_64_bits_are_exact_and_other_numbers_are_floats() {
     let integer = json!({"type": "integer", "description": "An integer."});
     let number = json!({"type": "number", "description": "A number."});
     let list = json!({"type": "array", "items": integer, "description": "Integers."});
-    let properties = json!({"signed": integer, "list": list, "any": number});
-    let schema = json!({"type": "object", "properties": properties});
+    let schema = json!({"type": "object", "properties": {"list": list, "any": number}});
     let dynamic = Tool::dynamic("Count.Echo@1.0.0", "Echoes.", schema, json!({}), echo);
     let tools = [Tool::new("Count.Up@1.0.0", count), dynamic];
     let function = function(Toolkit::new(tools).unwrap());
     let respond = async |tool: &str, input: &str| {
-        let request = format!(r#"{{"tool_id": "{tool}", "input": {input}}}"#);
-        // The numbers outside of the request are not part of the input.
-        let body = format!(r#"{{"input": {{"any": 0.5, "x": 7}}, "request": {request}}}"#);
+        let body = format!(r#"{{"tool_id": "{tool}", "input": {input}}}"#);
         let event = event("POST", "/tools/call", &body);
         function.respond(&event).await.unwrap().body
     };
     for (number, exact) in [
-        ("9007199254740993.0", "9007199254740993"),
-        ("-900719925474099300e-2", "-9007199254740993"),
-        ("0.0009007199254740993E+19", "9007199254740993"),
-        ("9223372036854775807.000", "9223372036854775807"),
-        ("9007199254740994.0", "9007199254740994"),
-        ("1e18", "1000000000000000000"),
+        ("9007199254740993", "9007199254740993"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("9007199254740992.0", "9007199254740992"),
         ("15.0", "15"),
-        ("0e99999999999999999999", "0"),
+        ("50e-1", "5"),
         ("-0.0", "0"),
     ] {
-        let input = format!(r#"{{"signed": {number}}}"#);
-        let body = respond("Count.Up", &input).await;
-        let value = &body["result"]["value"];
-        assert_eq!(value.to_string(), exact, "{number}: {body}");
-        let input = format!(r#"{{"any": 0.5, "list": [7, {number}], "signed": 50e-1}}"#);
+        let body = respond("Count.Up", &format!(r#"{{"signed": {number}}}"#)).await;
+        assert_eq!(body["value"].to_string(), exact, "{number}: {body}");
+        let input = format!(r#"{{"any": 0.5, "list": [7, {number}]}}"#);
         let body = respond("Count.Echo", &input).await;
-        let value = &body["result"]["value"];
+        let value = &body["value"];
         assert_eq!(value["list"][1].to_string(), exact, "{body}");
         assert_eq!(value["any"], 0.5, "{body}");
-        assert_eq!(value["signed"], 5, "{body}");
     }
-    for number in [
-        "4503599627370497.5",
-        "1e-400",
-        "-1E-99999999999999999999",
-        "0.99999999999999999999",
-        "123456789012345678901234.5",
-    ] {
+    let body = respond(
+        "Count.Echo",
+        r#"{"any": 1e23, "list": [18446744073709551615]}"#,
+    )
+    .await;
+    assert_eq!(body["value"], json!({"any": 1e23, "list": [u64::MAX]}));
+    let body = respond("Count.Echo", r#"{"any": 100000000000000000000}"#).await;
+    assert_eq!(body["value"]["any"], 1e20, "{body}");
+    // A float of this size may stand for another integer.
+    for number in ["9007199254740994.0", "1e18", "100000000000000000000"] {
         let body = respond("Count.Up", &format!(r#"{{"signed": {number}}}"#)).await;
-        let rejected = json!({"signed": "Must be an integer"});
-        assert_eq!(body["parameter_errors"], rejected, "{number}");
+        assert!(
+            body["parameter_errors"]["signed"].is_string(),
+            "{number}: {body}"
+        );
     }
-    // A number is as close as a float can be.
-    let body = respond("Count.Echo", r#"{"any": 1e23}"#).await;
-    assert_eq!(body["result"]["value"]["any"], 1e23, "{body}");
 }
 
 /// Something to draw.
@@ -453,46 +444,6 @@ async fn a_large_input_with_a_complex_schema_gets_one_message_for_the_whole() {
         let errors = messages(schema, json!(vec![1; 5000])).await;
         assert_eq!(errors["p"], message);
     }
-}
-
-/// A large input is checked on a blocking thread: even with one worker, other calls are served
-/// meanwhile. The check is limited by the call's timeout.
-#[tokio::test]
-async fn the_check_of_a_large_input_does_not_block_other_calls_and_times_out() {
-    /// Takes a long time to decode.
-    #[derive(schemars::JsonSchema)]
-    #[schemars(extend("additionalProperties" = {}))]
-    struct Slow {}
-    impl<'de> serde::Deserialize<'de> for Slow {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            serde::de::IgnoredAny::deserialize(deserializer)?;
-            std::thread::sleep(std::time::Duration::from_millis(400));
-            Ok(Self {})
-        }
-    }
-    async fn slow(_: Slow) -> Result<(), Failure> {
-        Ok(())
-    }
-    let tool =
-        |id: &'static str, ms| Tool::new(id, slow).timeout(std::time::Duration::from_millis(ms));
-    let tools = [tool("Slow.Take@1.0.0", 5000), tool("Slow.Late@1.0.0", 100)];
-    let function = function(Toolkit::new(tools).unwrap());
-    let large = json!({"text": "x".repeat(100_000)});
-    let begun = std::time::Instant::now();
-    let others = async {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        call(&function, "No.Such", json!({})).await;
-        begun.elapsed()
-    };
-    let (response, served) = tokio::join!(call(&function, "Slow.Take", large.clone()), others);
-    assert_eq!(response.status, 200, "{response:?}");
-    assert!(served < std::time::Duration::from_millis(300), "{served:?}");
-    let begun = std::time::Instant::now();
-    let response = call(&function, "Slow.Late", large).await;
-    assert_eq!(response.status, 400);
-    let message = "The input could not be checked in time";
-    assert_eq!(response.body["message"], message);
-    assert!(begun.elapsed() < std::time::Duration::from_millis(300));
 }
 
 async fn echo(input: Value) -> Result<Value, Failure> {

@@ -18,7 +18,8 @@ use super::{
 use crate::{
     StoreError,
     clock::since_epoch,
-    oauth::{Change, EncryptionKeys, ProviderError, Start, Versioned, cookie, cookie_in, own_name},
+    oauth::{EncryptionKeys, ProviderError, Versioned, cookie, cookie_in, own_name},
+    store::{Change, Start},
     text::{LONGEST_SHOWN, clipped},
 };
 

@@ -17,9 +17,9 @@ use crate::{
     Secret, StoreError,
     clock::since_epoch,
     oauth::{
-        CallbackQuery, Change, EncryptionKeys, Grant, ProviderError, ProviderTokens, Start,
-        Versioned, cookie_in,
+        CallbackQuery, EncryptionKeys, Grant, ProviderError, ProviderTokens, Versioned, cookie_in,
     },
+    store::{Change, Start},
 };
 
 /// Returns true for the `state` of a sign-in; those of challenges are different.

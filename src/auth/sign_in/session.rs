@@ -13,7 +13,8 @@ use super::{identity::Identity, request::AuthorizationRequest};
 use crate::{
     StoreError,
     clock::since_epoch,
-    oauth::{Change, EncryptionKeys, Start, Versioned},
+    oauth::{EncryptionKeys, Versioned},
+    store::{Change, Start},
 };
 
 // The purposes of the signatures.

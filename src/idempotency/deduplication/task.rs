@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Failure, StoreError,
     idempotency::{CallRecord, CallState, outcome::encode, record::TaskRecord},
-    store::{self, Over, PutOutcome, Store, Write, within},
+    store::{self, Change, Store, update},
     tool::{output::Output, reason::Reason},
 };
 
@@ -27,9 +27,6 @@ const ALWAYS: SystemTime = SystemTime::UNIX_EPOCH;
 /// The limits of the time after which an owner should ask again.
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 const LONGEST_POLL: Duration = Duration::from_secs(10);
-
-/// The attempts to change a record that others change, too.
-const ATTEMPTS: usize = 5;
 
 /// The id of a task: the key of its record, and a random part.
 pub(crate) struct TaskId {
@@ -199,6 +196,14 @@ impl CallRecord {
         matches!(self.state, CallState::Running { until } if is_over(until, now)) && self.end()
     }
 
+    /// Makes the record the next version of a task.
+    fn renew(&mut self, now: SystemTime) {
+        self.claim = store::new_version();
+        if let Some(task) = &mut self.task {
+            task.updated_at = now;
+        }
+    }
+
     /// Cancels a task that is working; one that has not started ends.
     fn cancel(&mut self) -> bool {
         let (Some(task), CallState::Running { .. }) = (&mut self.task, &self.state) else {
@@ -224,19 +229,12 @@ impl Deduplication {
         owner: &str,
         cancels: bool,
     ) -> Result<Option<Task>, StoreError> {
-        for _ in 0..ATTEMPTS {
-            let record = self.task_record(id).await?;
-            let is_owned = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.owner == owner);
-            let Some(mut record) = record.filter(is_owned) else {
-                return Ok(None);
-            };
-            let now = self.clock.now();
-            let changes = record.end_if_over(now) || cancels && record.cancel();
-            if !changes || self.rewrite(&id.key, &mut record).await? {
-                return Ok(record.as_task(&id.key, now));
-            }
-        }
-        Err(StoreError::unavailable("the task changes too often"))
+        let is_owned = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.owner == owner);
+        let change = |record: &mut CallRecord, now| {
+            is_owned(record) && (record.end_if_over(now) || cancels && record.cancel())
+        };
+        let record = self.change(id, change).await?.filter(is_owned);
+        Ok(record.and_then(|it| it.as_task(&id.key, self.clock.now())))
     }
 
     /// Starts a task, once. `open` decrypts the call, and returns how long its tool may take from now.
@@ -244,40 +242,41 @@ impl Deduplication {
         &self,
         id: &TaskId,
         deadline: Option<SystemTime>,
-        open: impl FnOnce(&[u8]) -> Option<(T, Duration)>,
+        open: impl Fn(&[u8]) -> Option<(T, Duration)>,
     ) -> Result<Start<(Claim, T)>, StoreError> {
-        let Some(mut record) = self.task_record(id).await? else {
+        let mut started = Start::Unknown;
+        let change = |record: &mut CallRecord, now| {
+            started = Start::TooLate;
+            let task = record.task.as_mut();
+            let in_time = task.filter(|it| now <= it.created_at + LONGEST_QUEUE);
+            let Some(sealed) = in_time.and_then(|it| it.sealed.take()) else {
+                return false;
+            };
+            let Some((call, limit)) = open(&sealed) else {
+                started = Start::Unknown;
+                return false;
+            };
+            // The outcome is recorded after the tool's time.
+            let until = now + limit + self.idempotency.timeout + GRACE;
+            let until = deadline.map_or(until, |it| it.min(until));
+            record.state = CallState::Running { until };
+            record.free_at = if record.at_most_once {
+                record.expires_at
+            } else {
+                until + CLOCK_MARGIN
+            };
+            started = Start::Started(call);
+            true
+        };
+        let Some(record) = self.change(id, change).await? else {
             return Ok(Start::Unknown);
         };
-        let now = self.clock.now();
-        let Some(task) = &mut record.task else {
-            return Ok(Start::Unknown);
-        };
-        let latest = task.created_at + LONGEST_QUEUE;
-        let Some(sealed) = task.sealed.take().filter(|_| now <= latest) else {
-            return Ok(Start::TooLate);
-        };
-        let Some((call, limit)) = open(&sealed) else {
-            return Ok(Start::Unknown);
-        };
-        // The outcome is recorded after the tool's time.
-        let until = now + limit + self.idempotency.timeout + GRACE;
-        let until = deadline.map_or(until, |it| it.min(until));
-        record.state = CallState::Running { until };
-        record.free_at = if record.at_most_once {
-            record.expires_at
-        } else {
-            until + CLOCK_MARGIN
-        };
-        if !self.rewrite(&id.key, &mut record).await? {
-            return Ok(Start::TooLate);
-        }
         let claim = Claim {
             key: id.key.clone(),
             record,
             deadline,
         };
-        Ok(Start::Started((claim, call)))
+        Ok(started.map(|call| (claim, call)))
     }
 
     /// Records what a running task has reported, if anything, and returns true if it is cancelled.
@@ -286,20 +285,26 @@ impl Deduplication {
         claim: &mut Claim,
         message: Option<String>,
     ) -> Result<bool, StoreError> {
-        if let Some(message) = message {
-            let mut record = claim.record.clone();
-            if let Some(task) = &mut record.task {
-                task.message = Some(message);
-            }
-            if self.rewrite(&claim.key, &mut record).await? {
-                claim.record = record;
-                return Ok(claim.is_cancelled());
-            }
-        }
-        // Without a report, or if somebody else has changed the task: cancelled it, or ended it.
-        let current = within(self.idempotency.timeout, self.store().get(&claim.key)).await;
-        if let Some(current) = current.flatten()?.and_then(|it| claim.record.task_in(it)) {
-            claim.record = current;
+        let (store, now) = (self.store(), self.clock.now());
+        // Somebody else may have changed the task: cancelled it, or ended it.
+        let note = |current: Option<store::Record>| {
+            let Some(mut record) = current.and_then(|it| claim.record.task_in(it)) else {
+                return Change::Leave(None);
+            };
+            let (Some(task), Some(message)) = (&mut record.task, &message) else {
+                return Change::Leave(Some(record));
+            };
+            task.message = Some(message.clone());
+            record.renew(now);
+            Change::Write(record.clone().into_stored(), Some(record))
+        };
+        let start = match &message {
+            Some(_) => store::Start::Known(claim.record.clone().into_stored()),
+            None => store::Start::Current,
+        };
+        let limits = (self.idempotency.timeout, true);
+        if let Some(record) = update(store, &claim.key, start, now, limits, note).await? {
+            claim.record = record;
         }
         Ok(claim.is_cancelled())
     }
@@ -327,10 +332,7 @@ impl Deduplication {
         } else {
             CallState::OutcomeDropped
         };
-        record.claim = store::new_version();
-        if let Some(task) = &mut record.task {
-            task.updated_at = now;
-        }
+        record.renew(now);
         self.record(store, &claim.key, record, over, limit).await;
     }
 
@@ -352,38 +354,36 @@ impl Deduplication {
         store.expect("there are no tasks without a store")
     }
 
-    async fn task_record(&self, id: &TaskId) -> Result<Option<CallRecord>, StoreError> {
-        let Some(store) = self.idempotency.store.as_deref() else {
+    /// Lets `change` change a task, which is written if that returns true. Returns its record; `None`
+    /// if there is no such task.
+    async fn change(
+        &self,
+        id: &TaskId,
+        mut change: impl FnMut(&mut CallRecord, SystemTime) -> bool,
+    ) -> Result<Option<CallRecord>, StoreError> {
+        if !self.is_on() {
             return Ok(None);
-        };
-        let record = within(self.idempotency.timeout, store.get(&id.key)).await;
-        let record = record.flatten()?.map(CallRecord::from_stored).transpose()?;
-        let has_id = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.id == id.random);
-        let is_kept = |it: &CallRecord| self.clock.now() < it.expires_at;
-        Ok(record.filter(|it| has_id(it) && is_kept(it)))
-    }
-
-    /// Writes a record over the version that it was read with. Returns false after a conflict.
-    async fn rewrite(&self, key: &str, record: &mut CallRecord) -> Result<bool, StoreError> {
-        let (over, now) = (Over::Version(record.claim), self.clock.now());
-        record.claim = store::new_version();
-        if let Some(task) = &mut record.task {
-            task.updated_at = now;
         }
-        let stored = record.clone().into_stored();
-        let write = Write {
-            id: key,
-            record: &stored,
-            over,
-            now,
+        let decide = |stored: Option<store::Record>| {
+            let now = self.clock.now();
+            let has_id = |it: &CallRecord| it.task.as_ref().is_some_and(|it| it.id == id.random);
+            let mut record = match stored.map(CallRecord::from_stored).transpose() {
+                Ok(Some(record)) if has_id(&record) && now < record.expires_at => record,
+                Ok(_) => return Change::Leave(Ok(None)),
+                Err(error) => return Change::Leave(Err(error)),
+            };
+            if !change(&mut record, now) {
+                return Change::Leave(Ok(Some(record)));
+            }
+            record.renew(now);
+            Change::Write(record.clone().into_stored(), Ok(Some(record)))
         };
-        let (store, limit) = (self.store(), self.idempotency.timeout);
-        let outcome = match store::put(store, limit, write).await {
-            // It may have been carried out, which the second attempt shows.
-            Err(error) if error.is_temporary() => store::put(store, limit, write).await,
-            outcome => outcome,
-        };
-        Ok(matches!(outcome?, PutOutcome::Written))
+        let (store, now, limits) = (
+            self.store(),
+            self.clock.now(),
+            (self.idempotency.timeout, true),
+        );
+        update(store, &id.key, store::Start::Current, now, limits, decide).await?
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     Context, Failure, Server, ServerInfo, Tool, Toolkit,
     arrival::Invocation,
     assemble::assemble,
-    call::{Background, Call, ClientContext, Outcome},
+    call::{Call, Outcome},
     clock::REAL,
     observe::tests::Lines,
     protocol::{
@@ -35,7 +35,6 @@ use crate::{
         refusal::Refusal,
     },
     secrets::Secrets,
-    tool::schema::RoundedNumbers,
 };
 
 /// The texts that a tool sends while it runs.
@@ -67,17 +66,7 @@ impl Codec for Ticks {
         let tool_id = str::from_utf8(request.body).unwrap();
         DecodedRequest {
             format: self.0.lock().unwrap_or_else(PoisonError::into_inner).take(),
-            operation: Operation::Call(Box::new(Call {
-                selector: tool_id.parse().unwrap(),
-                call_id: None,
-                trace_id: None,
-                input: json!({}),
-                rounded: RoundedNumbers::default(),
-                client_context: ClientContext::default(),
-                permit: None,
-                background: Background::default(),
-                follower: None,
-            })),
+            operation: Operation::Call(Box::new(Call::new(tool_id.parse().unwrap(), json!({})))),
         }
     }
 

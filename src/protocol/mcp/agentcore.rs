@@ -18,7 +18,6 @@ use crate::{
         codec::EncodedRequest,
         direct::CallFormat,
         idempotency_key::{id_in, idempotency_key},
-        integers,
         json::{self, JsonError, JsonScope},
         refusal::Refusal,
     },
@@ -26,7 +25,7 @@ use crate::{
 };
 
 /// The format of a call from an AgentCore Gateway.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct AgentCoreFormat {
     /// The name of the tool, which the event cannot choose.
     pub(crate) tool: String,
@@ -55,17 +54,13 @@ impl CallFormat for AgentCoreFormat {
         "agentcore"
     }
 
-    fn boxed(&self) -> Box<dyn CallFormat> {
-        Box::new(self.clone())
-    }
-
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {
         self.call_id = idempotency_key(event.headers).map_err(refused)?;
         let user = self.user_header.as_ref();
         let user = user.map(|header| id_in(event.headers, header, header.as_str(), &[]));
         let user = user.transpose().map_err(refused)?.flatten();
         let read = json::read(event.body, &JsonScope::Whole, event.max_values);
-        let mut input = read.map_err(|error| match error {
+        let input = read.map_err(|error| match error {
             JsonError::Syntax(error) => refused(format!("The event is not valid JSON: {error}")),
             JsonError::Rejected(sentence) => refused(sentence),
         })?;
@@ -81,13 +76,12 @@ impl CallFormat for AgentCoreFormat {
             return Err(rejection.into());
         };
         self.output = output_kind_of(&entry.tool);
-        let rounded = integers::restore(event.body, &[""], &mut input);
         let client_context = ClientContext {
             user_id: user.map(str::to_owned),
             ..ClientContext::default()
         };
         let call_id = self.call_id.clone();
-        Ok(call_of(entry, call_id, (input, rounded), client_context))
+        Ok(call_of(entry, call_id, input, client_context))
     }
 
     fn names(&self, _: &[u8]) -> RequestNames {

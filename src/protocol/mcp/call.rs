@@ -18,11 +18,10 @@ use crate::{
     protocol::{
         codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
-        integers,
         jsonrpc::INVALID_PARAMS,
     },
     text::LONGEST_ID,
-    tool::{id::Selector, parts::ToolParts, schema::RoundedNumbers, toolkit::ToolEntry},
+    tool::{id::Selector, parts::ToolParts, toolkit::ToolEntry},
     wire::mcp::CALL_ID,
 };
 
@@ -39,12 +38,11 @@ pub(super) fn decode(
             "'name' must be the name of a tool: a string that is not empty.",
         ));
     };
-    let mut input = match params["arguments"].take() {
+    let input = match params["arguments"].take() {
         Value::Null => json!({}),
         input @ Value::Object(_) => input,
         _ => return Err(invalid("'arguments' must be an object.")),
     };
-    let rounded = integers::restore(request.body, &["params.arguments"], &mut input);
     let mut meta = params["_meta"].take();
     let call_id = call_id_of(request.headers, &meta).map_err(|it| invalid(&it))?;
     let capabilities = &meta[CAPABILITIES];
@@ -69,7 +67,7 @@ pub(super) fn decode(
         answers: format.elicitation.answers(),
         ..ClientContext::default()
     };
-    let mut call = call_of(entry, call_id, (input, rounded), client_context);
+    let mut call = call_of(entry, call_id, input, client_context);
     if format.is_modern() && supports_tasks(capabilities) {
         format.takes_tasks = true;
         call.background = Background::Task;
@@ -82,22 +80,17 @@ pub(super) fn decode(
 pub(super) fn call_of(
     entry: &ToolEntry,
     call_id: Option<String>,
-    (input, rounded): (Value, RoundedNumbers),
+    input: Value,
     client_context: ClientContext,
 ) -> Box<Call> {
+    let selector = Selector {
+        qualified: entry.id.shared(),
+        version: None,
+    };
     Box::new(Call {
-        selector: Selector {
-            qualified: entry.id.shared(),
-            version: None,
-        },
         call_id,
-        permit: None,
-        background: Background::default(),
-        follower: None,
-        rounded,
-        trace_id: None,
-        input,
         client_context,
+        ..Call::new(selector, input)
     })
 }
 

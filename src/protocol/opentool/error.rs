@@ -48,7 +48,7 @@ fn code_of(rejection: &Rejection) -> i32 {
     match rejection {
         _ if rejection.is_temporary() => UNAVAILABLE,
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => METHOD_NOT_FOUND,
-        Rejection::InvalidInput(_) | Rejection::CheckTimedOut { .. } => INVALID_PARAMS,
+        Rejection::InvalidInput(_) => INVALID_PARAMS,
         Rejection::InsufficientScope(_) | Rejection::Missing(_) => MISSING_REQUIREMENTS,
         Rejection::CallIdReused => ID_REUSED,
         Rejection::Unprotected(_) | Rejection::Uncounted(_) | Rejection::QuotaExceeded(_) => {

@@ -6,11 +6,10 @@ use http::StatusCode;
 
 use super::response::encode_error;
 use crate::{
-    call::{Background, Call, ClientContext},
+    call::Call,
     observe::request_log::RequestNames,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
-        integers,
         json::JsonScope,
         jsonrpc::{
             INVALID_PARAMS, INVALID_REQUEST, MessageError, RpcError, RpcId, RpcMessage,
@@ -50,26 +49,22 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         Ok(method) => method,
         Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into())),
     };
-    let mut input = match input_in(rpc.params, request.max_values) {
+    let input = match input_in(rpc.params, request.max_values) {
         Ok(input) => input,
         Err(error) => return refuse(id, Some(method), error),
     };
     let operation = match request.tool_named(&method) {
-        Some(entry) => Operation::Call(Box::new(Call {
-            selector: Selector {
+        Some(entry) => {
+            let selector = Selector {
                 qualified: entry.id.shared(),
                 version: None,
-            },
-            // Some clients send an empty string for an unset id.
-            call_id: Some(call_id).filter(|id| !id.is_empty()),
-            permit: None,
-            background: Background::default(),
-            follower: None,
-            rounded: integers::restore(body, &["params"], &mut input),
-            trace_id: None,
-            input,
-            client_context: ClientContext::default(),
-        })),
+            };
+            Operation::Call(Box::new(Call {
+                // Some clients send an empty string for an unset id.
+                call_id: Some(call_id).filter(|id| !id.is_empty()),
+                ..Call::new(selector, input)
+            }))
+        }
         None => request.reject_unknown(method.clone(), &method, Some(call_id)),
     };
     let format = RpcFormat { id };

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The format of direct calls.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct DirectCallFormat(OxpFormat);
 
 impl DirectCallFormat {
@@ -32,10 +32,6 @@ impl DirectCallFormat {
 impl CallFormat for DirectCallFormat {
     fn span(&self) -> &'static str {
         CALL_SPAN
-    }
-
-    fn boxed(&self) -> Box<dyn CallFormat> {
-        Box::new(self.clone())
     }
 
     fn decode(&mut self, event: &EncodedRequest<'_>) -> Result<Box<Call>, Refusal> {

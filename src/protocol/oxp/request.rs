@@ -16,13 +16,12 @@ use super::{
     request_error::RequestError,
 };
 use crate::{
-    call::{Background, Call, ClientContext},
+    call::{Call, ClientContext},
     observe::request_log::RequestNames,
     payload::JsonObject,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         idempotency_key::idempotency_key,
-        integers,
         json::{self, JsonError, JsonScope},
         wording::Wording,
     },
@@ -107,9 +106,9 @@ pub(super) fn call_in(
     let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(format, body)?;
-    let (path, roots) = match format.dialect {
-        Dialect::Header => ("", ["input", "inputs"]),
-        _ => ("request.", ["request.input", "request.inputs"]),
+    let path = match format.dialect {
+        Dialect::Header => "",
+        _ => "request.",
     };
     format.misplaced_input = misplaced_input(&body, path);
     let mut fields = ObjectFields::of(body, path);
@@ -117,24 +116,20 @@ pub(super) fn call_in(
     // Some clients send an empty string for an unset id.
     let call_id = fields.id("call_id")?.filter(|id| !id.is_empty());
     let trace_id = fields.text("trace_id")?;
-    let mut input = Value::Object(input(&mut fields)?);
+    let input = Value::Object(input(&mut fields)?);
     let client_context = context(&mut fields)?;
     dialect::check_schema(schema.as_deref())?;
     dialect::check_header(headers)?;
+    let selector = selector_in(&tool_id, request)?;
     Ok(Call {
-        selector: selector_in(&tool_id, request)?,
         call_id: match call_id {
             // Other paths have the id in the header only.
             None => idempotency_key(headers).map_err(RequestError::not_understood)?,
             call_id => call_id,
         },
-        permit: None,
-        background: Background::default(),
-        follower: None,
-        rounded: integers::restore(request.body, &roots, &mut input),
         trace_id,
-        input,
         client_context,
+        ..Call::new(selector, input)
     })
 }
 
@@ -207,22 +202,16 @@ fn call_of_single_tool(
     request: &EncodedRequest<'_>,
 ) -> Result<Call, RequestError> {
     let bytes = request.body;
-    let mut input = Value::Object(match bytes.trim_ascii() {
+    let input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
         bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
     });
     dialect::check_header(request.headers)?;
     let call_id = call_id.map_err(RequestError::not_understood)?;
+    let selector = selector_in(tool_id, request)?;
     Ok(Call {
-        selector: selector_in(tool_id, request)?,
         call_id,
-        permit: None,
-        background: Background::default(),
-        follower: None,
-        rounded: integers::restore(bytes, &[""], &mut input),
-        trace_id: None,
-        input,
-        client_context: ClientContext::default(),
+        ..Call::new(selector, input)
     })
 }
 

@@ -5,16 +5,15 @@
 //!
 //! AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
 
-mod streamed_body;
-
 use std::{env, sync::Arc};
 
-use bytes::Bytes;
+use axum::body::{Body, Bytes};
+use futures_util::{StreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{CONTENT_TYPE, HOST, USER_AGENT},
 };
-use http_body_util::{BodyExt, Either, Full};
+use http_body_util::BodyExt;
 use hyper::{
     body::Incoming,
     client::conn::http1::{self, SendRequest},
@@ -27,18 +26,19 @@ use crate::{
     Error,
     event::{StreamedResponse, read_client_context},
 };
-use streamed_body::StreamedBody;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
 const CLIENT_CONTEXT: HeaderName = HeaderName::from_static("lambda-runtime-client-context");
 /// Sent back with the response, so that the platform can reject a response to another invocation.
 const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
-pub(super) const ERROR_TYPE: HeaderName =
-    HeaderName::from_static("lambda-runtime-function-error-type");
+const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
+const RESPONSE_MODE: HeaderName = HeaderName::from_static("lambda-runtime-function-response-mode");
 /// The largest buffer for reading. The connection keeps it after a large event; hyper's default is
 /// three times as large.
 const BUFFER: usize = 128 * 1024;
+/// The media type of a streamed response, which begins with the status and the headers.
+const WITH_PRELUDE: &str = "application/vnd.awslambda.http-integration-response";
 const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
 
 /// The address of the runtime API.
@@ -109,11 +109,8 @@ pub(super) struct InvocationId {
 /// One connection to the runtime API, which is opened again if it was closed.
 pub(super) struct RuntimeApi {
     endpoint: Endpoint,
-    connection: Option<SendRequest<Sent>>,
+    connection: Option<SendRequest<Body>>,
 }
-
-/// The body of a request to the runtime API.
-type Sent = Either<Full<Bytes>, StreamedBody>;
 
 /// The answer to an event.
 pub(super) enum Answer {
@@ -133,7 +130,7 @@ impl RuntimeApi {
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", Either::Left(Full::default()))?;
+        let request = self.request(Method::GET, "next", Body::empty())?;
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status != StatusCode::OK {
             return Err(format!("the runtime API answered {} to /next", parts.status).into());
@@ -179,9 +176,9 @@ impl RuntimeApi {
         let is_error = matches!(answer, Answer::Error(_));
         let is_stream = matches!(answer, Answer::Stream(_));
         let (kind, body) = match answer {
-            Answer::Whole(response) => ("response", Either::Left(response.into())),
-            Answer::Stream(response) => ("response", Either::Right(StreamedBody::new(*response))),
-            Answer::Error(error) => ("error", Either::Left(serde_json::to_vec(&error)?.into())),
+            Answer::Whole(response) => ("response", response.into()),
+            Answer::Stream(response) => ("response", streamed_body(*response)),
+            Answer::Error(error) => ("error", serde_json::to_vec(&error)?.into()),
         };
         let path = format!("{}/{kind}", id.request);
         let mut request = self.request(Method::POST, &path, body)?;
@@ -193,9 +190,17 @@ impl RuntimeApi {
             headers.insert(ERROR_TYPE, HeaderValue::from_static("unhandled"));
         }
         if is_stream {
-            streamed_body::set_headers(headers);
+            headers.insert(RESPONSE_MODE, HeaderValue::from_static("streaming"));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(WITH_PRELUDE));
         }
-        let response = self.send(request).await?;
+        let response = match self.send(request).await {
+            // Its last chunk is missing, which tells the platform that it is not whole.
+            Err(error) if is_stream => {
+                tracing::error!(%error, "a streamed response broke off");
+                return Ok(());
+            }
+            response => response?,
+        };
         let status = response.status();
         // Read to its end, so that the connection can be used again.
         response.into_body().collect().await?;
@@ -205,7 +210,7 @@ impl RuntimeApi {
         Ok(())
     }
 
-    fn request(&self, method: Method, path: &str, body: Sent) -> Result<Request<Sent>, Error> {
+    fn request(&self, method: Method, path: &str, body: Body) -> Result<Request<Body>, Error> {
         let uri = format!("{}/{path}", self.endpoint.base);
         let request = Request::builder()
             .method(method)
@@ -216,7 +221,7 @@ impl RuntimeApi {
         Ok(request.body(body)?)
     }
 
-    async fn send(&mut self, request: Request<Sent>) -> Result<Response<Incoming>, Error> {
+    async fn send(&mut self, request: Request<Body>) -> Result<Response<Incoming>, Error> {
         let mut request = request;
         // The platform keeps the connection open, but nothing obliges it to.
         if let Some(connection) = &mut self.connection
@@ -235,7 +240,13 @@ impl RuntimeApi {
     }
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Sent>, Error> {
+/// Returns the body of a streamed response: the prelude, then its parts, each of which is a chunk.
+fn streamed_body(response: StreamedResponse) -> Body {
+    let prelude = stream::iter([Ok(response.prelude())]);
+    Body::from_stream(prelude.chain(response.body.into_data_stream()))
+}
+
+async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Body>, Error> {
     let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
     stream.set_nodelay(true)?;
     let mut settings = http1::Builder::new();
@@ -247,4 +258,59 @@ async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Sent>, Error> {
         }
     });
     Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::sleep,
+    };
+
+    use super::*;
+    use crate::event::EventSource;
+
+    #[tokio::test]
+    async fn a_stream_that_fails_has_no_last_chunk_and_fails_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut api = RuntimeApi::new(Endpoint::new(&address, Config::default()).unwrap());
+        let failure = async {
+            sleep(Duration::from_millis(20)).await;
+            Err("it broke")
+        };
+        let parts = stream::iter([Ok("one")]).chain(stream::once(failure));
+        let streamed = StreamedResponse {
+            source: EventSource::Http,
+            parts: Response::new(()).into_parts().0,
+            body: Body::from_stream(parts),
+        };
+        let id = InvocationId::default();
+        let received = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut received = String::new();
+            stream.read_to_string(&mut received).await.unwrap();
+            received
+        };
+        let responding = api.respond(&id, Answer::Stream(Box::new(streamed)));
+        let (received, responded) = tokio::join!(received, responding);
+        responded.unwrap();
+        let end = "\0\0\0\0\0\0\0\0\r\n3\r\none\r\n";
+        assert!(received.ends_with(end), "{received:?}");
+        // The next response has a connection of its own.
+        let accepted = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
+            let accepted = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(accepted).await.unwrap();
+            stream
+        };
+        let responding = api.respond(&id, Answer::Whole("{}".into()));
+        let (_stream, responded) = tokio::join!(accepted, responding);
+        responded.unwrap();
+    }
 }

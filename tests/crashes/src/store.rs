@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, Weak},
 };
 
+use serde_json::Value;
 use test_support::dynamodb::{
     self, Applied, Interception, Interceptor, OnRequest, OnResponse, Operation,
 };
@@ -151,6 +152,12 @@ impl Faults {
     }
 }
 
+fn is_running(item: &Value) -> bool {
+    let call = item["call"]["S"].as_str().unwrap_or_default();
+    let call: Value = serde_json::from_str(call).unwrap_or_default();
+    call["state"]["running"].is_object()
+}
+
 fn kind_of(request: &dynamodb::Request) -> Request {
     let item = &request.body["Item"];
     let number = |name: &str| {
@@ -162,8 +169,7 @@ fn kind_of(request: &dynamodb::Request) -> Request {
         Operation::DeleteItem => Request::Release,
         Operation::GetItem => Request::Read,
         Operation::UpdateItem => unreachable!("the server has no quotas"),
-        // What runs has a time until which it runs.
-        Operation::PutItem if number("until").is_some() => Request::Claim,
+        Operation::PutItem if is_running(item) => Request::Claim,
         // The end of a task is kept for its client, although the call may be repeated.
         Operation::PutItem => match (number("free_at"), number("expires_at")) {
             (Some(free_at), Some(expires_at)) if free_at / 1000 + 1 < expires_at => {

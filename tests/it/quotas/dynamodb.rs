@@ -25,7 +25,7 @@ async fn a_counted_call_costs_one_write_more() {
     proxy.create_table("calls").await;
     let idempotency =
         || Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&proxy)));
-    let fixture = Fixture::new(&[Quota::per_hour(2)], idempotency());
+    let fixture = Fixture::new(&[Quota::per_day(2)], idempotency());
     let with_id = |id| Sent {
         call_id: Some(id),
         ..Sent::default()
@@ -48,8 +48,8 @@ async fn a_counted_call_costs_one_write_more() {
         .unwrap();
     assert_eq!(item["count"]["N"], "2");
     assert!(item["id"]["S"].as_str().unwrap().starts_with("quota#"));
-    // Noon of the clock, an hour and a day.
-    assert_eq!(item["expires_at"]["N"], "1696597200");
+    // Midnight, and a day.
+    assert_eq!(item["expires_at"]["N"], "1696636800");
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_missing_permission_is_named() {
     let proxy = emulator.proxy().await;
     proxy.create_table("calls").await;
     let idempotency = Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&proxy)));
-    let fixture = Fixture::new(&[Quota::per_hour(2)], idempotency);
+    let fixture = Fixture::new(&[Quota::per_day(2)], idempotency);
     proxy.fail_with(400, "AccessDeniedException", "");
     let reply = fixture.call(Sent::default()).await;
     let detail = reply.body["developer_message"].as_str().unwrap();

@@ -1,7 +1,7 @@
 //! A runtime API that records in which chunks, and when, a function sends its responses; and the
 //! event sources that pass them on.
 //!
-//! It reads TCP itself, because libraries for HTTP may merge or split chunks, and drop trailers.
+//! It reads TCP itself, because libraries for HTTP may merge or split chunks.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -69,8 +69,7 @@ enum Part {
     /// `response` or `error`, and the headers.
     Head(String, BTreeMap<String, String>),
     Chunk(Instant, Vec<u8>),
-    /// The end, with its trailers.
-    End(BTreeMap<String, String>),
+    End,
 }
 
 /// An answer of which parts may still come.
@@ -90,8 +89,6 @@ pub struct Sent {
     pub headers: BTreeMap<String, String>,
     /// The chunks and when they came. A body with a length counts as one chunk.
     pub chunks: Vec<(Instant, Vec<u8>)>,
-    /// The trailers, with names in lower case.
-    pub trailers: BTreeMap<String, String>,
     /// True if the body has come to its end.
     pub is_complete: bool,
 }
@@ -180,7 +177,7 @@ impl Coming {
             Part::Delivered(at) => read.delivered = Some(at),
             Part::Head(kind, headers) => (read.kind, read.headers) = (kind, headers),
             Part::Chunk(at, chunk) => read.chunks.push((at, chunk)),
-            Part::End(trailers) => (read.trailers, read.is_complete) = (trailers, true),
+            Part::End => read.is_complete = true,
         }
     }
 
@@ -216,8 +213,7 @@ impl Sent {
             .is_some_and(|mode| mode == "streaming")
     }
 
-    /// Returns the response, if it has a prelude and its separator, which end with a chunk. The
-    /// trailers say if the body is complete.
+    /// Returns the response, if it has a prelude and its separator, which end with a chunk.
     pub fn streamed(&self) -> Option<Streamed> {
         let mut head = Vec::new();
         let mut chunks = self.chunks.iter();
@@ -357,14 +353,15 @@ async fn body(
         let mut body = vec![0; length.parse().map_err(Error::other)?];
         stream.read_exact(&mut body).await?;
         let _ = parts.send(Part::Chunk(Instant::now(), body));
-        let _ = parts.send(Part::End(BTreeMap::new()));
+        let _ = parts.send(Part::End);
         return Ok(());
     }
     loop {
         let size = line(stream).await?;
         let size = usize::from_str_radix(&size, 16).map_err(Error::other)?;
         if size == 0 {
-            let _ = parts.send(Part::End(fields(stream).await?));
+            assert_eq!(line(stream).await?, "", "nothing follows the last chunk");
+            let _ = parts.send(Part::End);
             return Ok(());
         }
         let mut chunk = vec![0; size];
@@ -375,7 +372,7 @@ async fn body(
     }
 }
 
-/// Reads headers or trailers.
+/// Reads headers.
 async fn fields(stream: &mut BufStream<TcpStream>) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
     loop {
@@ -477,7 +474,7 @@ impl HttpBody for Passed {
         }
         self.parts.poll_recv(context).map(|part| match part {
             Some(Part::Chunk(_, chunk)) => Some(Ok(Frame::data(chunk.into()))),
-            Some(Part::End(trailers)) if trailers.is_empty() => None,
+            Some(Part::End) => None,
             _ => Some(Err(Error::other("the function failed"))),
         })
     }

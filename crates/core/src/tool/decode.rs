@@ -77,8 +77,23 @@ fn range_in(text: &str) -> Option<String> {
         Some(name) => (" other than 0", name),
         None => ("", expected),
     };
-    let (least, most) = schema::range_of(name)?;
+    let (least, most) = range_of(name)?;
     Some(format!("an integer between {least} and {most}{nonzero}"))
+}
+
+/// Returns the range of a Rust integer type, by serde's name for it: `u8`, `i64`.
+fn range_of(name: &str) -> Option<(i128, i128)> {
+    Some(match name {
+        "i8" => (i8::MIN.into(), i8::MAX.into()),
+        "i16" => (i16::MIN.into(), i16::MAX.into()),
+        "i32" => (i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => (i64::MIN.into(), i64::MAX.into()),
+        "u8" => (u8::MIN.into(), u8::MAX.into()),
+        "u16" => (u16::MIN.into(), u16::MAX.into()),
+        "u32" => (u32::MIN.into(), u32::MAX.into()),
+        "u64" | "usize" => (u64::MIN.into(), u64::MAX.into()),
+        _ => return None,
+    })
 }
 
 fn missing_field_in(text: &str) -> Option<String> {

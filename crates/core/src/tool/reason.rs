@@ -38,7 +38,6 @@ reasons! {
     UnknownTool = "unknown_tool",
     UnknownVersion = "unknown_version",
     InvalidInput = "invalid_input",
-    CheckTimedOut = "check_timed_out",
     Busy = "busy",
     MissingRequirements = "missing_requirements",
     UnreadableSecrets = "unreadable_secrets",

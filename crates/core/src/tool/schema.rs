@@ -8,7 +8,6 @@ pub mod example;
 mod expected;
 mod fast_check;
 pub mod fold;
-mod integers;
 mod modern;
 mod nulls;
 pub mod reduced;
@@ -27,12 +26,9 @@ use serde_json::{Number, Value, json};
 
 use crate::tool::output;
 
-pub use crate::text::joined;
 pub(crate) use derive::{of_input, of_output};
 pub use expected::declared_properties;
 pub(crate) use expected::{declared_properties_at, expected_format};
-pub(crate) use integers::range_of;
-pub use integers::{RoundedNumbers, lossy_integers};
 pub use modern::modernize;
 pub use nulls::drop_optional_nulls;
 use validation::Validator;

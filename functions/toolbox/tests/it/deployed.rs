@@ -391,7 +391,7 @@ async fn large_bodies_do_not_delay_other_requests() {
         }
     }
     assert!(answered >= 12, "{answered}");
-    // Concurrent bodies are in memory one at a time.
+    // Bodies in work together are no larger than the largest one.
     let after = memory_of(&running);
     println!("{before} bytes, then {after}");
     assert!(after < before + (30 << 20), "{before} bytes, then {after}");

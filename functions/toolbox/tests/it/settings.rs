@@ -67,11 +67,15 @@ fn an_invalid_quota_or_store_of_calls_fails_at_start_up() {
             "TOOLS_QUOTAS has 'caller=9/week', but a quota is",
         ),
         (
+            &[("TOOLS_QUOTAS", "caller+tool=9/day")],
+            "the subject is all, caller, user, tool or tool:NAME; the window is minute or day",
+        ),
+        (
             &[("TOOLS_QUOTAS", "tool:SMS.Sent=9/day")],
             "'SMS.Sent', which is not a tool of this server",
         ),
         (
-            &[("TOOLS_QUOTAS", "user+caller=9/day, caller+user=5/day")],
+            &[("TOOLS_QUOTAS", "caller=9/day, caller=5/day")],
             "the same subject and window",
         ),
         (

@@ -74,11 +74,15 @@ impl Ledger {
 
     /// Records that the record of a task was written.
     pub(super) fn write(&mut self, key: &str, record: &Record) {
-        let Some(Field::Text(random)) = field(record, "task") else {
+        let Some(Field::Text(call)) = field(record, "call") else {
+            return;
+        };
+        let call: Value = serde_json::from_str(call).expect("calls are JSON");
+        let Some(random) = call["task"]["id"].as_str() else {
             return;
         };
         let id = format!("{key}{random}");
-        let is_running = field(record, "until").is_some();
+        let is_running = call["state"]["running"].is_object();
         if is_running && field(record, "sealed").is_none() {
             self.started.insert(id.clone());
         }

@@ -181,7 +181,7 @@ impl Lines {
             ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
             ("AWS_SECRET_ACCESS_KEY", "aws-0123456789"),
         ];
-        let quotas = [("TOOLS_QUOTAS", "all=1/month")];
+        let quotas = [("TOOLS_QUOTAS", "all=1/day")];
         let keyed = [("TOOLS_AUTH", "api-key")];
         let body = json!({"tool_id": "Calculator.Add"});
         let with_a_key = (calling(&body, &[("authorization", "Bearer key")]), LONG);

@@ -57,7 +57,7 @@ const VALUES: [(&str, &[&str]); 36] = [
     ("PublicUrl", &["https://tools.example/agents"]),
     (
         "Quotas",
-        &["caller=60/minute,tool:SMS.Send=50/hour,caller+tool=5/day,all=100000/month"],
+        &["caller=60/minute,user=1000/day,tool:SMS.Send=50/day,tool=5/minute,all=10000/day"],
     ),
     (
         "SecurityGroupIds",
@@ -203,12 +203,12 @@ fn parameters_allow_what_is_right_and_nothing_else() {
             &[
                 "60/minute",
                 "caller=60",
-                "all+caller=1/day",
+                "caller+tool=1/day",
                 "caller=60/second",
+                "caller=60/hour",
                 "callers=1/day",
-                "caller=1/day caller=1/hour",
+                "caller=1/day caller=1/minute",
                 "tool:=1/day",
-                "caller+=1/day",
             ],
         ),
         ("SecurityGroupIds", &["group"]),
