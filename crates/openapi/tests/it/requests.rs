@@ -6,7 +6,7 @@ use std::{fs, io::Write, process::Command};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_tools_core::Toolkit;
 use serde_json::{Value, json};
-use test_support::repository;
+use test_support::{installed, repository};
 
 use crate::{
     documents::RealDocument,
@@ -16,7 +16,7 @@ use crate::{
 
 #[tokio::test]
 async fn a_validator_accepts_nearly_all_requests() {
-    let python = repository("target/venv-openapi-tools/bin/python");
+    let python = installed("python");
     let recorder = Recorder::start().await;
     let (mut operations, mut accepted) = (0, 0);
     for document in RealDocument::all() {

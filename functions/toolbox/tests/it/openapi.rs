@@ -19,15 +19,10 @@ use crate::{
     clients::stdout_of,
     mcp_clients::limited,
     servers::faults,
-    support::{Running, repository, toolbox},
+    support::{Running, installed, repository, toolbox},
 };
 
 const KEY: &str = "a-key-of-this-server";
-
-/// Returns a program of the Python environment for `OpenAPI`.
-fn installed(program: &str) -> PathBuf {
-    repository("target/venv-openapi/bin").join(program)
-}
 
 /// Returns a script of an npm package.
 fn package(script: &str) -> PathBuf {
