@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use test_support::{
     documents::blocks,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
-    node,
 };
 
 use crate::{
     clients::stdout_of,
-    support::{Running, installed, repository, toolbox},
+    support::{installed, repository, toolbox},
 };
 
 /// Part of the server's error for an unknown tool.
@@ -33,6 +32,21 @@ fn answers_of(command: &mut Command, url: &str, mode: Option<&str>) -> Value {
     command.args([url, KEY, WRONG_KEY, &calls]).args(mode);
     let stdout = stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+}
+
+/// Lets the Python client call a server without keys, in both eras.
+pub(crate) fn check_open_server(server: &str, url: &str) {
+    for (mode, revision) in [(MODERN, MODERN), ("legacy", LEGACY)] {
+        let peer = Peer {
+            name: mode,
+            revision,
+            unknown_tool: DID_YOU_MEAN,
+            unauthorized: [""; 2],
+        };
+        let mut command = limited(installed("python"));
+        command.arg(repository("functions/toolbox/tests/mcp_client.py"));
+        peer.check_calls(server, &answers_of(&mut command, url, Some(mode)));
+    }
 }
 
 #[test]
