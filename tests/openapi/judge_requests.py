@@ -6,9 +6,9 @@ openapi-core refuses credentials, parameters and bodies. It does not look at the
 not for names in a query that the document does not have: crates/openapi/tests/cases does.
 
 What it refuses although it is right (0.23.1): parameters whose schema has a list of types, or is a union with an array
-in it; objects of style form; encoded commas in arrays that are not exploded; empty strings in a query; parts of multipart
-bodies that are no text; in 3.1, absent properties that are required but read-only; values of a union with a discriminator
-that names no schema; null where "nullable" stands beside a union or a reference."""
+in it; objects of style form; encoded commas in arrays that are not exploded; empty strings in a query; parts of
+multipart bodies that are no text; in 3.1, absent properties that are required but read-only; values of a union with a
+discriminator that names no schema; null where "nullable" stands beside a union or a reference."""
 
 import base64
 import json
