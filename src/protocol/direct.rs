@@ -146,5 +146,3 @@ async fn call(
     let outcome = app.engine.call(call, arrival.clone(), caller, trail).await;
     Ok(outcome?)
 }
-
-}

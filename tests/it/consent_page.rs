@@ -3,7 +3,7 @@
 
 mod content;
 mod local;
-pub(crate) mod look;
+mod long;
 mod states;
 
 use axum::http::Method;

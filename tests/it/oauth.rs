@@ -7,7 +7,6 @@ mod attacks;
 mod flow;
 #[cfg(feature = "dynamodb")]
 mod instances;
-mod page;
 
 use std::time::Duration;
 

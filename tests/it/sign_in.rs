@@ -2,10 +2,9 @@
 //! reaches the instance of the one before.
 
 mod attacks;
-mod clients;
 mod documents;
+mod long;
 #[cfg(feature = "client")]
-mod look;
 mod rules;
 mod sessions;
 mod surface;

@@ -265,6 +265,10 @@ async fn a_folder_that_shows_nothing_fails() {
             "but no event",
         ),
         (
+            &[("a.json", calling("Count.Calls"))],
+            "a.expected.json is missing",
+        ),
+        (
             &[
                 ("a.json", calling("Count.Calls")),
                 ("a.expected.json", "{".into()),

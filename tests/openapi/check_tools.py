@@ -2,8 +2,7 @@
 
 check_tools.py LIST.json reads a JSON list of {"name", "description", "inputSchema"}, as in the answer to MCP's
 tools/list, with the names that models see. check_tools.py --agentcore LIST.json reads a list of AgentCore's own
-ToolDefinitions. check_tools.py --clients LIST.json checks also what published clients of MCP for Python can use. A list
-may also be the value of "tools" in an object; "-" reads standard input.
+ToolDefinitions. A list may also be the value of "tools" in an object; "-" reads standard input.
 
 Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...], "refused_tools": N,
 "refused_by_models": N} and exits with 1 if "refused" has an element. "refused_tools" counts tools, of which
@@ -12,7 +11,6 @@ generateContent or Bedrock's Converse refuse as they are; other rules are of gat
 project. "doubtful" has what a page forbids but its service is known to accept."""
 
 import json
-import keyword
 import re
 import sys
 from collections import Counter
@@ -236,88 +234,6 @@ def doubts(tool):
         yield f"the description has {len(description)} characters, more than 1024", "openai"
 
 
-# What clients of MCP for Python can use, measured with CrewAI 1.15.30, AutoGen 0.7.5, Semantic Kernel 1.45.0,
-# Haystack (mcp-haystack 2.1.1) and CAMEL 0.2.90. For some keys, CAMEL skips the tool; otherwise, one such schema fails
-# the whole list.
-#
-# Of other formats, AutoGen knows few. For "email", both AutoGen and CrewAI need a package that they do not require; one
-# of them or both change a "uri", a "password", a "duration", and refuse values of "uuid", "binary", "byte" and "path".
-NUMERIC = {"int32", "int64", "float", "double"}
-FORMATS = {"string": {"date", "date-time", "time", "hostname", "ipv4", "ipv6"}, "integer": NUMERIC, "number": NUMERIC}
-BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
-# Pydantic's own attributes that a model with such a field cannot have. A call that has "model_post_init" fails.
-TAKEN = re.compile("_|model_(config|post_init|(dump|validate)(_json|_strings)?)$")
-# Arguments of Semantic Kernel's own function that calls a tool; CrewAI's and Haystack's have "self" only.
-ARGUMENTS = {"self", "arguments", "execution_settings", "kernel", "service", "tool_name"}
-
-
-def is_pattern(pattern):
-    """Whether the two engines compile it: Pydantic's, of Rust, knows no look-around, and Python's no "\\p"."""
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
-
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern)) and re.compile(pattern)
-    except (SchemaError, re.error):
-        return False
-
-
-def unusable(schema):
-    """The rules of clients for Python that the schema of a tool breaks, with the clients."""
-    for key in schema.get("properties", {}):
-        # It becomes a parameter of a function.
-        if not key.isidentifier() or keyword.iskeyword(key):
-            yield f"the key {key!r} must be an identifier of Python, and no keyword", "camel"
-        if not re.fullmatch("[0-9A-Za-z_-]+", key):
-            yield f"the key {key!r} must have letters, digits, underscores and dashes only", "semantic-kernel"
-        if key in ARGUMENTS:
-            yield f"calls with the key {key!r} fail", "semantic-kernel" + ", crewai, haystack" * (key == "self")
-    for place, below in everywhere(schema):
-        where = f"at {place}: " if place else ""
-        properties = below.get("properties", {})
-        inner = [(key, it, {"type", "enum", "anyOf", "oneOf"}) for key, it in properties.items()]
-        inner += [(key, it, {"type", "enum"}) for key in ("anyOf", "oneOf") for it in below.get(key, [])]
-        inner += [("items", below["items"], ())] if "items" in below else []
-        for key, it, kinds in inner:
-            if not isinstance(it, dict):
-                yield f"{where}{key} must not be {it}", "autogen, crewai, semantic-kernel"
-            elif kinds and not kinds & set(it):
-                yield f"{where}{key} must have a type", "autogen"
-        for key in filter(TAKEN.match, properties):
-            yield f"{where}the key {key!r} is taken in models of Pydantic", "autogen, crewai"
-        if isinstance(below.get("type"), list):
-            yield f"{where}a list of types", "autogen, semantic-kernel"
-        if "oneOf" in below and "discriminator" in below:
-            yield f"{where}a discriminator whose branches have no const", "autogen"
-        if "format" in below and not any(below["format"] in FORMATS.get(kind, ()) for kind in types(below)):
-            yield f"{where}the format {below['format']!r}", "autogen, crewai"
-        for pattern in [*[below[key] for key in ["pattern"] if key in below], *below.get("patternProperties", {})]:
-            if not is_pattern(pattern):
-                yield f"{where}the pattern {pattern!r}", "autogen, camel, crewai, haystack"
-        if "enum" in below and (not below["enum"] or any(isinstance(it, (dict, list)) for it in below["enum"])):
-            yield f"{where}an enum must have values, and no objects and arrays", "autogen, crewai"
-        for key in [*LENGTHS, *(BOUNDS if "integer" in types(below) else ())]:
-            bound = below.get(key)
-            if isinstance(bound, float) and (key in LENGTHS or not bound.is_integer() or abs(bound) >= 2**63):
-                yield f"{where}{key} must be an integer, and not {bound}", "autogen, crewai"
-
-
-def changed(schema):
-    """Where clients for Python list a tool, but refuse valid values or leave out parts of them."""
-    for place, below in everywhere(schema):
-        if not place:
-            continue
-        if "allOf" in below:
-            yield f"at {place}: values lose what is beside allOf, or in it", "autogen, crewai"
-        items = below.get("items")
-        if "array" in types(below) and not (isinstance(items, dict) and "type" in items):
-            yield f"at {place}: items without a type must be strings", "autogen"
-        if below.get("properties") == {}:
-            yield f"at {place}: without properties, values become empty", "autogen"
-        if below.get("properties") and below.get("additionalProperties", False) is not False:
-            yield f"at {place}: only properties are accepted", "autogen, crewai"
-
-
 def broken_definition(definition, validator, shape):
     """The rules of AgentCore that a ToolDefinition breaks: the service's own model, as botocore has it."""
     function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox"
@@ -344,8 +260,8 @@ def broken_definition(definition, validator, shape):
 
 
 def main():
-    agentcore, clients = ("--agentcore" in sys.argv), ("--clients" in sys.argv)
-    [path] = [argument for argument in sys.argv[1:] if argument not in ("--agentcore", "--clients")]
+    agentcore = "--agentcore" in sys.argv
+    [path] = [argument for argument in sys.argv[1:] if argument != "--agentcore"]
     with sys.stdin if path == "-" else open(path, encoding="utf-8") as file:
         tools = json.load(file)
     if isinstance(tools, dict):
@@ -365,14 +281,10 @@ def main():
         found = list(broken_definition(tool, validator, shape) if agentcore else broken(tool, names))
         if agentcore and names[tool.get("name")] > 1:
             found.append(("names must be unique", "agentcore"))
-        # Others are refused by then.
-        is_schema = isinstance(tool.get("inputSchema"), dict) and not any("not a schema" in rule for rule, _ in found)
-        found += unusable(tool["inputSchema"]) if clients and is_schema else []
         by_tool.append({provider for _, providers in found for provider in providers.split(", ")})
         refused += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in found]
         if not agentcore:
-            doubted = [*doubts(tool), *(changed(tool["inputSchema"]) if clients and is_schema else [])]
-            doubtful += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in doubted]
+            doubtful += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in doubts(tool)]
     print(
         json.dumps(
             {

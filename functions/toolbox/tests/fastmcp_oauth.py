@@ -61,21 +61,19 @@ async def main(args):
     auth = OAuth(client_metadata_url=args.metadata_url, callback_timeout=30)
     arguments = json.loads(args.arguments)
     async with Client(args.url, auth=auth, mode=args.mode) as mcp:
-        seen = {"tools": [tool.name for tool in await mcp.list_tools()]}
-        seen["call"] = await outcome(mcp, args.tool, arguments)
+        seen = {"call": await outcome(mcp, args.tool, arguments)}
         seen["scopes"] = auth.context.current_tokens.scope
         if args.step_up:
             seen["step_up"] = await outcome(mcp, args.step_up, arguments)
             seen["step_up_scopes"] = auth.context.current_tokens.scope
     await asyncio.gather(*browser.visits)
-    seen |= {"asked": browser.asked, "registered": not args.metadata_url}
-    print(json.dumps(seen))
+    print(json.dumps(seen | {"asked": browser.asked}))
 
 
 parser = argparse.ArgumentParser()
 parser.add_argument("url")
 parser.add_argument("user")
-parser.add_argument("--mode", default="auto", help="auto, legacy, or a revision of MCP")
+parser.add_argument("--mode", default="auto", help="auto or legacy")
 parser.add_argument("--tool", default="Calculator_Add")
 parser.add_argument("--arguments", default='{"a": 10, "b": 5}')
 parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")

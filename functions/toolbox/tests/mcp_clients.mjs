@@ -1,5 +1,5 @@
 // Calls the toolbox with the published MCP clients for TypeScript: URL, API key, wrong key, calls as
-// JSON, and the client: legacy, auto, pinned, or sdk for the one before version 2. Prints what
+// JSON, and the client: legacy, auto, or sdk for the one before version 2. Prints what
 // tests/support/src/mcp.rs expects of a peer.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -8,7 +8,6 @@ import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotoc
 
 const [url, key, wrongKey, calls, name] = process.argv.slice(2);
 const about = { name: 'test', version: '1.0.0' };
-const modes = { legacy: 'legacy', auto: 'auto', pinned: { pin: '2026-07-28' } };
 
 async function connect(key) {
   const options = { requestInit: { headers: { Authorization: `Bearer ${key}` } } };
@@ -17,7 +16,7 @@ async function connect(key) {
     await client.connect(new Transport1(new URL(url), options));
     return client;
   }
-  const client = new Client(about, { versionNegotiation: { mode: modes[name] } });
+  const client = new Client(about, { versionNegotiation: { mode: name } });
   await client.connect(new StreamableHTTPClientTransport(new URL(url), options));
   return client;
 }

@@ -1,12 +1,12 @@
-// Calls an MCP server with the published client for TypeScript, which lets its user sign in: URL of the server, user, and
-// the ID of a registered client, without which the client registers itself. Prints one line of JSON, as mcp_oauth.py does.
-//   --mode legacy|auto|REVISION, --tool TOOL, --arguments JSON
+// Calls an MCP server with the published client for TypeScript, which registers itself and lets its user sign in: URL of
+// the server, and user. Prints one line of JSON, as mcp_oauth.py does.
+//   --mode legacy|auto, --tool TOOL, --arguments JSON
 //   --step-up TOOL   then calls this tool, which needs another scope
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 import { browse } from './scripted_browser.mjs';
 
-const { positionals: [url, user, clientId], values: options } = parseArgs({
+const { positionals: [url, user], values: options } = parseArgs({
   allowPositionals: true,
   options: {
     mode: { type: 'string', default: 'legacy' },
@@ -20,7 +20,6 @@ const redirectUri = 'http://127.0.0.1/callback'; // nothing listens there: the b
 /** What the client remembers, and its browser. */
 class OAuth {
   asked = [];
-  client = clientId && { client_id: clientId };
 
   get redirectUrl() { return redirectUri; }
   get clientMetadata() {
@@ -58,8 +57,7 @@ async function signedIn(step) {
 }
 
 async function connect() {
-  const mode = ['legacy', 'auto'].includes(options.mode) ? options.mode : { pin: options.mode };
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: options.mode } });
   transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: oauth });
   await client.connect(transport);
   return client;
@@ -76,12 +74,10 @@ async function outcome(client, name) {
 }
 
 const client = await signedIn(connect);
-const seen = { tools: (await client.listTools()).tools.map((tool) => tool.name) };
-seen.call = await outcome(client, options.tool);
-seen.scopes = oauth.saved.scope;
+const seen = { call: await outcome(client, options.tool), scopes: oauth.saved.scope };
 if (options['step-up']) {
   seen.step_up = await outcome(client, options['step-up']);
   seen.step_up_scopes = oauth.saved.scope;
 }
 await client.close();
-console.log(JSON.stringify({ ...seen, asked: oauth.asked, registered: !clientId }));
+console.log(JSON.stringify({ ...seen, asked: oauth.asked }));

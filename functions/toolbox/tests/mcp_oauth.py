@@ -1,5 +1,5 @@
-"""Calls an MCP server with the published client, which lets its user sign in: URL of the server, user,
-and the ID of a registered client, without which the client registers itself. Prints one line of JSON."""
+"""Calls an MCP server with the published client, which registers itself and lets its user sign in: URL of the
+server, and user. Prints one line of JSON."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ import httpx2
 from mcp import Client, MCPError
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
 from scripted_browser import browse, query_of
 
@@ -40,13 +40,8 @@ class Browser:
 class Storage:
     """What the client remembers."""
 
-    def __init__(self, client_id):
-        self.tokens = None
-        self.client = None
-        if client_id:
-            self.client = OAuthClientInformationFull(
-                client_id=client_id, redirect_uris=[REDIRECT_URI], token_endpoint_auth_method="none"
-            )
+    tokens = None
+    client = None
 
     async def get_tokens(self):
         return self.tokens
@@ -71,7 +66,7 @@ async def outcome(mcp, tool, arguments):
 
 async def main(args):
     browser = Browser(args.user)
-    storage = Storage(args.client_id)
+    storage = Storage()
     metadata = OAuthClientMetadata(
         client_name="test", redirect_uris=[REDIRECT_URI], token_endpoint_auth_method="none"
     )
@@ -84,16 +79,14 @@ async def main(args):
         if args.step_up:
             seen["step_up"] = await outcome(mcp, args.step_up, json.loads(args.arguments))
             seen["step_up_scopes"] = storage.tokens.scope
-    seen |= {"asked": browser.asked, "registered": not args.client_id}
-    print(json.dumps(seen))
+    print(json.dumps(seen | {"asked": browser.asked}))
 
 
 parser = argparse.ArgumentParser()
 parser.add_argument("url")
 parser.add_argument("user")
-parser.add_argument("client_id", nargs="?")
-parser.add_argument("--mode", default="auto", help="auto, legacy, or a revision of MCP")
+parser.add_argument("--mode", default="auto", help="auto or legacy")
 parser.add_argument("--tool", default="Calculator_Add")
 parser.add_argument("--arguments", default='{"a": 10, "b": 5}')
 parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")
-asyncio.run(main(parser.parse_intermixed_args()))
+asyncio.run(main(parser.parse_args()))

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::repository;
+use crate::{installed, repository};
 
 /// Asserts the published rules for a list of definitions.
 pub fn assert_definitions(definitions: &[Value]) {
@@ -34,14 +34,9 @@ pub fn assert_definitions(definitions: &[Value]) {
 /// # Errors
 /// The output of a check that failed.
 pub fn check_with_botocore(definitions: &[Value]) -> Result<(), String> {
-    let python = repository("target/venv-openapi-tools/bin/python");
-    assert!(
-        python.exists(),
-        "botocore is not installed; run tests/all, which does it"
-    );
     let mut child = Command::new("timeout")
         .args(["--kill-after=5", "120"])
-        .arg(python)
+        .arg(installed("python"))
         .arg(repository("tests/openapi/check_tools.py"))
         .args(["--agentcore", "-"])
         .stdin(Stdio::piped())

@@ -1,39 +1,50 @@
 //! Prism, a mock server of APIs, which checks requests against an OpenAPI document.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    time::{Duration, Instant},
 };
 
-use crate::repository;
+use crate::{Running, node, repository};
 
-/// A running server. It ends with its standard input.
+/// A running server. It ends when it is dropped.
 pub struct Prism {
     /// Its URL.
     pub url: String,
-    _child: Child,
+    _running: Running,
 }
 
 impl Prism {
     /// Starts a server for one of the documents that tests/install brings.
     pub fn start(document: &str) -> Self {
-        let mut command = Command::new(repository("target/venv-openapi-tools/bin/python"));
-        command.arg(repository("tests/openapi/prism.py"));
-        let document = format!("target/openapi-documents/{document}.json");
-        command.arg(repository(&document)).arg("0");
-        command.arg("--node").arg(repository("target/bin/node"));
-        let modules = repository("target/openapi-tools/node_modules");
-        command.arg("--modules").arg(modules);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut url).unwrap();
-        assert!(
-            url.starts_with("http://127.0.0.1:"),
-            "Prism has not started"
-        );
-        let url = url.trim().to_owned();
-        Self { url, _child: child }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let script = "target/openapi-tools/node_modules/@stoplight/prism-cli/dist/index.js";
+        let mut command = Command::new(node());
+        command
+            .arg(repository(script))
+            .args(["mock", "--host", "127.0.0.1"]);
+        command.args([
+            "--port",
+            &address.port().to_string(),
+            "--verboseLevel",
+            "warn",
+        ]);
+        command.arg(repository(&format!(
+            "target/openapi-documents/{document}.json"
+        )));
+        let running = Running::start(&mut command);
+        // It reads the document first.
+        let end = Instant::now() + Duration::from_mins(3);
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < end, "Prism has not started");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Self {
+            url: format!("http://{address}"),
+            _running: running,
+        }
     }
 }

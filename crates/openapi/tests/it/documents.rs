@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf, process::Command};
 use lambda_tools_core::{Toolkit, tool::agentcore};
 use lambda_tools_openapi::{ApiTools, OpenApi, Report};
 use serde_json::{Value, json};
-use test_support::repository;
+use test_support::{installed, repository};
 
 /// The documents, with the numbers of their operations that GET, PUT, POST, DELETE, OPTIONS, HEAD, PATCH
 /// and TRACE have, and the hosts beside the first one.
@@ -122,7 +122,7 @@ fn check_outside(name: &str, options: &[&str], list: &Value) {
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join(format!("{name}.json"));
     fs::write(&file, list.to_string()).unwrap();
-    let mut command = Command::new(repository("target/venv-openapi-tools/bin/python"));
+    let mut command = Command::new(installed("python"));
     command.arg(repository("tests/openapi/check_tools.py"));
     let output = command.args(options).arg(&file).output().unwrap();
     let [said, mistakes] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));

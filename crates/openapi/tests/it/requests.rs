@@ -6,7 +6,7 @@ use std::{fs, io::Write, process::Command};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_tools_core::Toolkit;
 use serde_json::{Value, json};
-use test_support::repository;
+use test_support::{installed, repository};
 
 use crate::{
     documents::RealDocument,
@@ -16,7 +16,7 @@ use crate::{
 
 #[tokio::test]
 async fn a_validator_accepts_nearly_all_requests() {
-    let python = repository("target/venv-openapi-tools/bin/python");
+    let python = installed("python");
     let recorder = Recorder::start().await;
     let (mut operations, mut accepted) = (0, 0);
     for document in RealDocument::all() {
@@ -63,10 +63,7 @@ async fn a_validator_accepts_nearly_all_requests() {
         let output = command.output().unwrap();
         let judged: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-        println!("{}: {} of {made} accepted", document.name, judged["valid"]);
-        for invalid in judged["invalid"].as_array().unwrap() {
-            println!("  {invalid}");
-        }
+        println!("{}: of {made} accepted: {judged}", document.name);
         operations += document.operations;
         accepted += judged["valid"].as_u64().unwrap();
     }

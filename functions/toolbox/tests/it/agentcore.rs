@@ -253,7 +253,7 @@ async fn the_handler_of_aws_picks_the_same_tool_and_answers_in_the_same_shape() 
             json!({"event": event, "custom": custom, "isError": is_error}).to_string() + "\n"
         })
         .collect();
-    let python = repository("target/venv-mcp1/bin/python");
+    let python = repository("target/venv-aws/bin/python");
     let printed = run(&python, "aws_handler", &[], &input);
     let environment = [("TOOLS_EVENTS", "agentcore")];
     let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
@@ -336,7 +336,7 @@ async fn a_target_takes_the_list_that_the_function_prints() {
 #[ignore = "needs moto and the AWS CLI; run tests/all"]
 async fn an_existing_gateway_accepts_the_targets_of_the_page() {
     let emulator = Emulator::start().await;
-    let cli = repository("target/venv-aws-cli/bin");
+    let cli = repository("target/venv-aws/bin");
     let path = std::env::var("PATH").unwrap();
     let mut script = String::from(
         "set -e\n\

@@ -3,21 +3,14 @@
 //! They come from PyPI. `tests/all` installs them and runs these tests; a plain `cargo test` lists
 //! them as ignored.
 
-use std::{
-    net::TcpListener,
-    process::{Command, Output},
-    time::{Duration, Instant},
-};
+use std::process::{Command, Output};
 
 use lambda_tools::{ApiKeys, Auth, secrets::Secrets};
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_support::Served;
 use toolbox::Endpoints;
 
-use crate::{
-    mcp_clients,
-    support::{Running, installed, isolated, repository, server},
-};
+use crate::support::{Running, installed, isolated, repository, server};
 
 /// Serves the toolbox from this process.
 async fn serve(auth: impl Into<Auth>, secrets: Secrets) -> Served {
@@ -59,6 +52,11 @@ async fn the_published_python_client_works() {
 
 /// Tests that take too long for every change: `.ci/long` runs them.
 mod long {
+    use std::{
+        net::{TcpListener, TcpStream},
+        time::{Duration, Instant},
+    };
+
     use super::*;
 
     /// Over HTTP, as a client would call the deployed function, and as an event.
@@ -77,7 +75,7 @@ mod long {
         watch.args(["--disable-cors", "--ignore-changes", "-p", "toolbox"]);
         watch
             .env("TOOLS_BASE_PATH", "/agents")
-            .env("TOOLS_EVENTS", "http-api,load-balancer,agentcore");
+            .env("TOOLS_EVENTS", "http-api,load-balancer");
         // Neither AWS's secret store nor its tables.
         watch
             .env("TOOLS_SECRETS", "none")
@@ -88,7 +86,6 @@ mod long {
         // The first request waits for the build, which takes longer than clients do.
         let health = reqwest::get(format!("{url}/health")).await.unwrap();
         assert_eq!(health.status(), 200);
-        mcp_clients::check_open_server("cargo lambda", &format!("{url}/mcp"));
         for event in ["calculator/add.header-form", "sources/alb"] {
             let event = repository(&format!("events/{event}.json"));
             let mut invoke = lambda("invoke");
@@ -98,30 +95,21 @@ mod long {
             let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
             assert_eq!(body["value"], 15, "{answer}");
         }
-        let file = |end: &str| repository(&format!("events/agentcore/add{end}.json"));
-        let mut invoke = lambda("invoke");
-        let invoke = invoke
-            .args(["toolbox", "--data-file"])
-            .arg(file(""))
-            .arg("--client-context-file")
-            .arg(file(".client-context"));
-        let answer: Value = serde_json::from_str(&stdout_of(&invoke.output().unwrap())).unwrap();
-        assert_eq!(answer["structuredContent"], json!({"result": 15}));
         watch.signal("INT");
         let has_ended = watch.ends_within(10).is_some();
         assert!(has_ended, "cargo lambda watch does not stop");
     }
-}
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
+    fn free_port() -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    }
 
-fn wait_for(port: &str) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-        assert!(Instant::now() < end, "cargo lambda watch does not listen");
-        std::thread::sleep(Duration::from_millis(100));
+    fn wait_for(port: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+            assert!(Instant::now() < end, "cargo lambda watch does not listen");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }

@@ -162,67 +162,6 @@ fn every_expected_body_matches_the_published_document() {
     }
 }
 
-#[test]
-fn an_invalid_body_does_not_match() {
-    let validator = Document::read("oxp-1.0-header")
-        .response("/tools/call", "post", "200")
-        .unwrap();
-    assert!(validator.is_valid(&json!({"call_id": "1", "success": true, "value": 1})));
-    for invalid in [
-        json!({"call_id": "1", "success": true, "value": 1, "error": {"message": "m"}}),
-        json!({"call_id": "1", "success": false, "value": 1}),
-        json!({"call_id": "1", "success": false, "error": {}}),
-        json!({"success": true}),
-        json!({"call_id": "1", "success": true, "result": 1}),
-    ] {
-        assert!(!validator.is_valid(&invalid), "{invalid}");
-    }
-}
-
-/// The specification's own requests and responses are among the events, except for durations.
-#[test]
-fn the_examples_of_the_specification_are_events() {
-    let example = |name: &str| read(&repository(&format!("tests/spec/examples/{name}.json")));
-    let event = |name: &str| read(&repository(&format!("events/{name}.header-form.json")));
-    let expected = |name: &str| {
-        read(&repository(&format!(
-            "events/{name}.header-form.expected.json"
-        )))
-    };
-    for (request, response, name) in [
-        ("Calculator.Add", "call-123", "calculator/add"),
-        ("Doorbell.Ring", "call-223", "doorbell/ring"),
-        ("System.GetTimestamp", "call-323", "system/timestamp"),
-        ("Gmail.GetEmails", "call-423", "gmail/emails"),
-        ("SMS.Send", "call-523", "sms/send"),
-    ] {
-        let mut sent: Value = serde_json::from_str(event(name)["body"].as_str().unwrap()).unwrap();
-        let mut published = example(&format!("request.{request}"));
-        // The example's secret is a plain word; a real key has a fixed format.
-        for call in [&mut sent, &mut published] {
-            if let Some(secret) = call.pointer_mut("/context/secrets/0/value") {
-                secret.take();
-            }
-        }
-        assert_eq!(sent, published, "{name}");
-        assert_same(
-            &expected(name)["body"],
-            &example(&format!("response.{response}")),
-        );
-    }
-    let unknown = expected("doorbell/unknown-doorbell");
-    assert_same(&unknown["body"], &example("response.call-723"));
-    // No tool here returns this failure; only the format of the response is checked.
-    let validator = Document::read("oxp-1.0-header").response("/tools/call", "post", "200");
-    assert!(validator.unwrap().is_valid(&example("response.call-623")));
-}
-
-fn assert_same(ours: &Value, published: &Value) {
-    let mut published = published.clone();
-    published["duration"] = json!(0);
-    assert_eq!(*ours, published);
-}
-
 fn definitions() -> Vec<Value> {
     let toolkit = Toolkit::new(toolbox::tools(Endpoints::default())).unwrap();
     toolkit
@@ -386,17 +325,6 @@ fn the_opentool_document_matches_its_format() {
         5,
         "one for each tool, regardless of its versions"
     );
-    let assert_invalid = |pointer: &str, value: Value| {
-        let mut document = document.clone();
-        *document.pointer_mut(pointer).unwrap() = value;
-        assert!(!validator.is_valid(&document), "{pointer}");
-    };
-    let schema = "/functions/0/parameters/0/schema";
-    assert_invalid(schema, json!({"type": ["number", "null"]}));
-    assert_invalid(schema, json!({"type": "number", "minimum": 1}));
-    assert_invalid(schema, json!({"type": "number", "enum": ["1"]}));
-    assert_invalid(schema, json!({"$ref": "#/schemas/Number"}));
-    assert_invalid("/functions/0/name", json!("Calculator.Add"));
 }
 
 /// Every response of `/opentool/call` has the protocol's four fields, and no others.

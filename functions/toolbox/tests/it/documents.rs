@@ -87,7 +87,7 @@ impl Page {
                 Command::Write(script) => {
                     stdout_of(&self.shell(&script).output().unwrap());
                 }
-                // `claude_code.rs` runs all of these commands.
+                // `long/claude_code.rs` runs all of these commands.
                 Command::Connect(command) if !command.contains(ADDRESS) => {}
                 Command::Connect(command) => {
                     let server = self.server();

@@ -88,7 +88,7 @@ async fn a_client_of_aws_speaks_mcp_by_invoking_the_function() {
     ];
     let input = calls.map(|it| it.to_string()).join("\n") + "\n";
     let printed = tokio::task::spawn_blocking(move || {
-        let python = repository("target/venv-mcp1/bin/python");
+        let python = repository("target/venv-aws/bin/python");
         let environment = [("AWS_ENDPOINT_URL_LAMBDA", &*url)];
         let environment = [&environment[..], &CREDENTIALS].concat();
         run(&python, "lambda_client", &environment, &input)

@@ -2,7 +2,6 @@
 
 mod agentcore;
 mod artifacts;
-mod claude_code;
 mod clients;
 mod conformance;
 #[cfg(target_os = "linux")]
@@ -11,19 +10,16 @@ mod deployed;
 mod documents;
 mod explorer;
 mod figma;
-mod first_deployment;
-mod guides_on_aws;
 mod lambda;
 mod leaks;
-mod licenses;
 mod local;
+mod long;
 mod long_calls;
 mod mcp_clients;
 mod observed;
 mod openapi;
-mod pictures;
 mod process;
-mod quotas;
+mod registry;
 mod secrets;
 mod settings;
 mod sign_in;

@@ -15,19 +15,14 @@ use serde_json::{Value, json};
 use test_support::node;
 use toolbox::Endpoints;
 
+use events::faults;
 use crate::{
     clients::stdout_of,
     mcp_clients::limited,
-    support::{Running, repository, toolbox},
+    support::{Running, installed, repository, toolbox},
 };
-use events::faults;
 
 const KEY: &str = "a-key-of-this-server";
-
-/// Returns a program of the Python environment for `OpenAPI`.
-fn installed(program: &str) -> PathBuf {
-    repository("target/venv-openapi/bin").join(program)
-}
 
 /// Returns a script of an npm package.
 fn package(script: &str) -> PathBuf {

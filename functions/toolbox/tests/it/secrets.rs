@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_support::{
     aws::{CREDENTIALS, Emulator},
-    lambda::{LAMBDA, LONG, Platform, calling, event},
+    lambda::{LAMBDA, event},
     marks::token,
 };
 
@@ -77,50 +77,6 @@ async fn the_function_reads_its_keys_and_its_tools_secrets_from_secrets_manager(
         requested = proxy.take_actions();
     }
     assert_eq!(requested, ["BatchGetSecretValue"]);
-}
-
-/// The cache alone would use the old value for up to five minutes.
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_key_that_twilio_rejects_is_read_again() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
-    let old = TWILIO_KEY.replace("auth-token", "old-token");
-    proxy.put_secret("TWILIO_API_KEY", &old).await;
-    let stub = Stub::start().await;
-    let (aws, twilio) = (proxy.url(), stub.url());
-    let settings = [
-        ("AWS_ENDPOINT_URL", &*aws),
-        ("TOOLS_SECRETS", "secrets-manager"),
-        ("TWILIO_URL", &*twilio),
-    ];
-    let environment = [&CREDENTIALS[..], &settings].concat();
-    // Reads the key before it requests events.
-    let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while proxy.take_actions().is_empty() {
-        assert!(
-            Instant::now() < deadline,
-            "nothing is read before the first event"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // Leaves time for the response to that request.
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    proxy.change_secret("TWILIO_API_KEY", TWILIO_KEY).await;
-    for (call_id, requests) in [("first", 1), ("second", 0)] {
-        let input = json!({"to": "+15005550010", "message": "Hi"});
-        let body = json!({"tool_id": "SMS.Send", "call_id": call_id, "input": input});
-        platform.send_events(&[(calling(&body, &[]), LONG)]);
-        let (_, answer, _) = platform.reports(1).await.remove(0);
-        let answer: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        assert_eq!(answer["value"]["status"], "sent", "{answer}");
-        assert_eq!(
-            proxy.take_requests().len(),
-            requests,
-            "the new value is cached"
-        );
-    }
 }
 
 #[tokio::test]

@@ -2,13 +2,8 @@
 // It looks like a GitHub Enterprise Server: the REST API is below /api/v3. The app is `toolbox`, with a secret.
 //   ORGANIZATION  default acme
 //   MEMBERS       its members, space separated, default `alice bob`; PENDING: people who are only invited, default `carol`
-//   EXPIRES       seconds after which tokens expire, as those of GitHub Apps may, with a refresh token; default: never
 // For tests, on the same port:
 //   GET  /test/redirect_uri?uri=…  allows another callback URL
-//   GET  /test/user?login=…        what GET /user returns for this person
-//   GET  /test/leave?login=…       removes a member from the organization
-//   GET  /test/revoke?login=…      revokes the tokens of a person
-//   GET  /test/limit?requests=…    the API rejects so many requests as too many
 // A `user` in the query of /login/oauth/authorize is signed in without a page.
 import { createHash, randomBytes } from 'node:crypto';
 import { env, form, formOf, json, listen, loginFields, page, send, serveAs } from './provider_support.mjs';
@@ -22,8 +17,6 @@ const states = new Map([
 const redirectUris = [];
 const codes = new Map();
 const tokens = new Map();
-const refreshTokens = new Map();
-let limited = 0;
 const listening = await listen();
 const docs = `${listening.issuer}/docs`;
 
@@ -54,24 +47,16 @@ function accessToken(fields, accept, res) {
   const fail = (error, error_description) => answer({ error, error_description, error_uri: `${docs}/#${error}` });
   const isApp = Object.entries(app).every(([name, value]) => fields.get(name) === value);
   if (!isApp) return fail('incorrect_client_credentials', 'The client_id and/or client_secret passed are incorrect.');
-  const isRefresh = fields.get('grant_type') === 'refresh_token';
-  const [store, name] = isRefresh ? [refreshTokens, 'refresh_token'] : [codes, 'code'];
-  const granted = store.get(fields.get(name));
-  store.delete(fields.get(name));
-  if (isRefresh && !granted) return fail('bad_refresh_token', 'The refresh token passed is incorrect or expired.');
+  const granted = codes.get(fields.get('code'));
+  codes.delete(fields.get('code'));
   const hash = createHash('sha256').update(fields.get('code_verifier') ?? '').digest('base64url');
-  const isProved = isRefresh || !granted?.challenge || granted.challenge === hash;
+  const isProved = !granted?.challenge || granted.challenge === hash;
   if (!granted || !isProved || granted.until < Date.now()) return fail('bad_verification_code', 'The code passed is incorrect or expired.');
-  if (!isRefresh && (fields.get('redirect_uri') ?? granted.uri) !== granted.uri) return fail('redirect_uri_mismatch', 'The redirect_uri MUST match the registered callback URL for this application.');
-  const { login, scope, replaces } = granted;
-  tokens.delete(replaces); // a refresh ends the old token, too
-  const seconds = Number(env.EXPIRES || 0);
-  const token = random(seconds ? 'ghu_' : 'gho_');
-  tokens.set(token, { login, scope, until: seconds ? Date.now() + seconds * 1000 : Infinity });
-  if (!seconds) return answer({ access_token: token, scope: scope.split(' ').join(','), token_type: 'bearer' });
-  const refresh = random('ghr_');
-  refreshTokens.set(refresh, { login, scope, replaces: token });
-  return answer({ access_token: token, expires_in: seconds, refresh_token: refresh, refresh_token_expires_in: 15_897_600, scope: '', token_type: 'bearer' });
+  if ((fields.get('redirect_uri') ?? granted.uri) !== granted.uri) return fail('redirect_uri_mismatch', 'The redirect_uri MUST match the registered callback URL for this application.');
+  const { login, scope } = granted;
+  const token = random('gho_');
+  tokens.set(token, { login, scope });
+  return answer({ access_token: token, scope: scope.split(' ').join(','), token_type: 'bearer' });
 }
 
 function api(path, headers, res) {
@@ -80,36 +65,19 @@ function api(path, headers, res) {
   const [, bearer] = headers.authorization?.match(/^(?:Bearer|token) (\S+)$/i) ?? [];
   if (!bearer) return fail(401, 'Requires authentication');
   const token = tokens.get(bearer);
-  if (!token || token.until < Date.now()) return fail(401, 'Bad credentials');
+  if (!token) return fail(401, 'Bad credentials');
   const { login, scope } = token;
   const scopes = scope.split(' ');
   res.setHeader('X-OAuth-Scopes', scopes.join(', '));
-  res.setHeader('X-RateLimit-Remaining', limited > 0 ? '0' : '4999');
-  if (limited > 0) {
-    limited -= 1;
-    return fail(403, `API rate limit exceeded for user ID ${user(login).id}.`);
-  }
   if (path === '/user') return json(res, 200, user(login));
   const [, asked] = path.match(/^\/user\/memberships\/orgs\/([^/]+)$/) ?? [];
   if (!asked) return fail(404, 'Not Found');
-  // Apps of GitHub have permissions in place of scopes.
-  if (!env.EXPIRES && !['read:org', 'write:org', 'admin:org'].some((name) => scopes.includes(name))) {
+  if (!['read:org', 'write:org', 'admin:org'].some((name) => scopes.includes(name))) {
     return fail(403, 'You need at least read:org scope to get your membership of an organization.');
   }
   const state = asked.toLowerCase() === organization.toLowerCase() ? states.get(login) : undefined;
   if (!state) return fail(404, 'Not Found');
   return json(res, 200, { state, role: 'member', user: user(login), organization: { login: organization, id: 9919 } });
-}
-
-function test(path, query, res) {
-  const login = query.get('login');
-  if (path === 'redirect_uri') return json(res, 200, redirectUris.push(query.get('uri')));
-  if (path === 'user') return json(res, 200, user(login));
-  if (path === 'leave') return json(res, 200, states.delete(login));
-  if (path === 'limit') return json(res, 200, limited = Number(query.get('requests')));
-  if (path !== 'revoke') return json(res, 404, {});
-  const revoke = (store) => [...store].filter(([key, { login: owner }]) => owner === login && store.delete(key)).length;
-  return json(res, 200, { revoked: revoke(tokens) + revoke(refreshTokens) });
 }
 
 serveAs('GitHub', listening, async (req, res, { pathname, searchParams }) => {
@@ -120,6 +88,6 @@ serveAs('GitHub', listening, async (req, res, { pathname, searchParams }) => {
     authorize(searchParams, login === undefined ? searchParams.get('user') ?? undefined : login, res);
   } else if (pathname === '/login/oauth/access_token' && fields) accessToken(fields, accept, res);
   else if (pathname.startsWith('/api/v3/')) api(pathname.slice('/api/v3'.length), req.headers, res);
-  else if (pathname.startsWith('/test/')) test(pathname.slice('/test/'.length), searchParams, res);
+  else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
   else send(res, 404, 'text/html', page('Not Found', ''));
 });

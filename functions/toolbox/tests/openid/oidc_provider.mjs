@@ -1,7 +1,5 @@
 // A real OpenID provider for tests, where users sign in, and allow tools to act for them: node oidc_provider.mjs [NAME=value …]
 // Clients may register themselves; for a requested `resource` (RFC 8707), access tokens are JWTs.
-//   ALG               signs access tokens: RS256 (default), PS256, ES256, ES384 or EdDSA
-//   CLIENT_ID         a registered client without secret, default mcp-client; the client `toolbox` has a secret
 //   ACCESS_TOKEN_TTL  seconds, default 3600
 //   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google rejects it)
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
@@ -21,7 +19,6 @@ import { env, json, listen, renderError, serve } from './provider_support.mjs';
 const redirectUris = ['http://127.0.0.1/callback'];
 const ownScopes = 'openid offline_access https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/gmail.send mail';
 const resourceScopes = 'mail.read mail.send';
-const alg = env.ALG || 'RS256';
 
 /** A key for each algorithm. Most providers leave out the `alg` of a key for RS256. */
 function newKeys() {
@@ -40,7 +37,7 @@ const { issuer } = listening;
 
 const day = 86400;
 const client = { redirect_uris: redirectUris, grant_types: ['authorization_code', 'refresh_token'] };
-const withoutSecret = env.CLIENT_ID || 'mcp-client';
+const withoutSecret = 'mcp-client';
 const resourceServer = (signedWith) => ({
   scope: resourceScopes,
   accessTokenFormat: 'jwt',
@@ -73,7 +70,7 @@ const provider = new Provider(issuer, {
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      getResourceServerInfo: () => resourceServer(alg),
+      getResourceServerInfo: () => resourceServer('RS256'),
       useGrantedResource: () => true,
     },
   },
@@ -123,7 +120,7 @@ async function issueToken(asked) {
     client: await provider.Client.find(withoutSecret),
     gty: 'authorization_code',
     scope: asked.get('scope') || undefined,
-    resourceServer: new provider.ResourceServer(asked.get('resource'), resourceServer(asked.get('alg') || alg)),
+    resourceServer: new provider.ResourceServer(asked.get('resource'), resourceServer(asked.get('alg') || 'RS256')),
   });
   return { access_token: await token.save() };
 }

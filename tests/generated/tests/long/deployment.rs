@@ -32,7 +32,7 @@ impl Account {
         }
         terminal.set("AWS_DEFAULT_REGION", "us-east-1");
         terminal.set("AWS_ENDPOINT_URL", emulator.url());
-        let cli = repository("target/venv-aws-cli/bin").canonicalize();
+        let cli = repository("target/venv-aws/bin").canonicalize();
         terminal.add_to_path(&cli.expect("the AWS CLI is not installed; run tests/all"));
         Self { emulator }
     }

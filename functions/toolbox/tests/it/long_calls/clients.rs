@@ -6,11 +6,15 @@ use serde_json::{Value, json};
 use test_support::{invocations::Limits, node};
 
 use super::*;
-use crate::{clients::stdout_of, mcp_clients::limited, support::repository};
+use crate::{
+    clients::stdout_of,
+    mcp_clients::limited,
+    support::{installed, repository},
+};
 
 /// Runs FastMCP's client; returns what it has seen.
 fn fastmcp(url: &str, tool: &str, input: &Value, options: &[&str]) -> Value {
-    let mut command = limited(repository("target/venv-tasks/bin/python"));
+    let mut command = limited(installed("python"));
     command.arg(repository("tests/long_calls/task.py"));
     command.args([&format!("{url}/mcp"), tool, "--timeout", "20"]);
     command

@@ -8,7 +8,7 @@ use test_support::{
 
 use super::programs::{Said, call, text_of};
 use crate::{
-    claude_code::ClaudeCode,
+    long::claude_code::ClaudeCode,
     support::{Running, toolbox},
 };
 

@@ -13,7 +13,7 @@ use std::{
 use test_support::{Served, node};
 
 use crate::{
-    claude_code::{ClaudeCode, played_model},
+    long::claude_code::{ClaudeCode, played_model},
     support::{installed, repository, toolbox},
 };
 
@@ -101,15 +101,14 @@ fn add_programs(command: &mut Command, folder: &Path) {
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let cli = repository("target/venv-aws-cli/bin");
-    let is_installed = cli.join("aws").exists();
+    let aws = repository("target/venv-aws/bin");
+    let is_installed = aws.join("aws").exists();
     assert!(is_installed, "the AWS CLI is not installed; run tests/all");
     let mut variables = command.get_envs();
     let path = variables.find_map(|(name, value)| value.filter(|_| name == "PATH"));
     let path = path.unwrap().to_owned();
-    let client = repository("target/venv-mcp1/bin");
     let sam = installed("sam");
-    let folders = [folder, &client, &cli, sam.parent().unwrap()].map(Path::to_owned);
+    let folders = [folder, &aws, sam.parent().unwrap()].map(Path::to_owned);
     let folders = folders.into_iter().chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(folders).unwrap());
 }

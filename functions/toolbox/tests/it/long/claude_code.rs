@@ -1,8 +1,7 @@
 //! Claude Code, an agent that needs no account for this: it connects, signs its user in, and calls
 //! tools. The model is played; everything else is the published program.
 //!
-//! It comes from npm. `tests/all` installs it and runs these tests; a plain `cargo test` lists them
-//! as ignored.
+//! It comes from npm.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -167,7 +166,7 @@ fn with_key() -> (Running, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's Claude Code and a provider of npm; run tests/all"]
+#[ignore = "needs npm's Claude Code and a provider of npm; run .ci/long"]
 async fn the_commands_of_the_pages_connect_claude_code() {
     let provider = OpenId::start();
     let (_open, open) = Running::serving(&mut toolbox());
@@ -214,7 +213,7 @@ async fn the_commands_of_the_pages_connect_claude_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's Claude Code; run tests/all"]
+#[ignore = "needs npm's Claude Code; run .ci/long"]
 async fn claude_code_calls_a_tool_and_reads_its_result() {
     let (running, url) = with_key();
     let claude = ClaudeCode::new("call");
@@ -235,7 +234,7 @@ async fn claude_code_calls_a_tool_and_reads_its_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, npm's Claude Code and a provider of npm; run tests/all"]
+#[ignore = "needs what sam build makes, npm's Claude Code and a provider of npm; run .ci/long"]
 async fn claude_code_signs_its_user_in() {
     let provider = OpenId::start();
     let (running, url) = serve_mail(&provider);

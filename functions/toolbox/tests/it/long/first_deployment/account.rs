@@ -144,7 +144,7 @@ impl Account {
     /// Starts a gateway that has the toolbox as a target with this list of tools; returns its URL.
     fn start_gateway(&mut self, list: &str) -> String {
         let function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox:live";
-        let mut command = isolated(Command::new(repository("target/venv-mcp1/bin/python")));
+        let mut command = isolated(Command::new(repository("target/venv-aws/bin/python")));
         command
             .arg(repository("tests/agentcore/played_gateway.py"))
             .args(["toolbox", function, list]);

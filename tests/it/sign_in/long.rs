@@ -1,17 +1,17 @@
 //! A published client with a metadata document. Those that register are tested with the deployed
-//! function.
+//! function. `.ci/long` runs this test.
 
 use std::process::Command;
 
 use lambda_tools::{Auth, OAuth, SignIn, secrets::Secrets};
 use serde_json::{Value, json};
-use test_support::{Served, openid::OpenId, repository};
+use test_support::{Served, installed, openid::OpenId, repository};
 
 use super::{Server, documents};
 use crate::support::server;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider and FastMCP; run tests/all"]
+#[ignore = "needs npm's oidc-provider and FastMCP; run .ci/long"]
 async fn fastmcps_client_signs_in_with_its_metadata_document() {
     let (openid, hosts) = (OpenId::start(), documents::Hosts::with_a_client());
     let network = hosts.network();
@@ -33,7 +33,7 @@ async fn fastmcps_client_signs_in_with_its_metadata_document() {
     let mut command = Command::new("timeout");
     command
         .args(["--kill-after=5", "60"])
-        .arg(repository("target/venv-sign-in/bin/python"))
+        .arg(installed("python"))
         .arg(repository("functions/toolbox/tests/fastmcp_oauth.py"))
         .args([
             &format!("{}/mcp", server.url),

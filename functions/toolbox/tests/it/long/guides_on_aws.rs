@@ -5,10 +5,8 @@ use std::fs;
 
 use test_support::documents::{Block, blocks, is_expected};
 
-use crate::{
-    first_deployment::{account::Account, shell::Shell},
-    support::repository,
-};
+use super::first_deployment::{account::Account, shell::Shell};
+use crate::support::repository;
 
 /// A guide whose commands have been typed.
 struct Typed {
@@ -75,7 +73,7 @@ async fn typed(guide: &str, tool: &str) -> Typed {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs moto, the AWS CLI, AWS's client for MCP, Claude Code, and what sam build makes; run tests/all"]
+#[ignore = "needs moto, the AWS CLI, AWS's client for MCP, Claude Code, and what sam build makes; run .ci/long"]
 async fn an_agent_calls_a_tool_through_a_gateway() {
     let tool = "mcp__tools__toolbox___Calculator_Add";
     let guide = typed("guide-agentcore", tool).await;
@@ -100,7 +98,7 @@ async fn missing_in(policy: &str, account: &Account) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs moto, the AWS CLI, and what sam build makes; run tests/all"]
+#[ignore = "needs moto, the AWS CLI, and what sam build makes; run .ci/long"]
 async fn a_team_deploys_a_function_and_rolls_it_back() {
     let guide = typed("guide-production", "none").await;
     assert_eq!(guide.counts, (6, 2));
