@@ -19,7 +19,6 @@ mod mcp_clients;
 mod observed;
 mod openapi;
 mod process;
-mod registry;
 mod secrets;
 mod settings;
 mod sign_in;

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use test_support::node;
 use toolbox::Endpoints;
 
-use events::faults;
 use crate::{
     clients::stdout_of,
     mcp_clients::limited,
     support::{Running, installed, repository, toolbox},
 };
+use events::faults;
 
 const KEY: &str = "a-key-of-this-server";
 

@@ -7,10 +7,8 @@ use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
 use test_support::{Running, chromium, openid::OpenId, repository};
 
+use crate::support::{faults, server, toolbox};
 use events::Stub;
-use crate::{
-    support::{faults, server, toolbox},
-};
 
 const KEY: &str = "marked-key-of-a-partner";
 const SIGNING_SECRET: &str = "a-secret-that-signs-tokens-0123456789";
