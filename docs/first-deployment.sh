@@ -14,7 +14,7 @@ export AWS_PAGER=''
 describe() { aws cloudformation describe-stacks --stack-name "$stack" --output text --query "Stacks[0].$1"; }
 output() { describe "Outputs[?OutputKey=='$1'].OutputValue" 2>/dev/null; }
 account=$(aws sts get-caller-identity --output text --query Account 2>/dev/null)
-url=$(output ToolboxUrl) alias=$(output ToolboxAlias) log=$(output ToolboxLogName)
+url=$(output ToolboxUrl) function=$(output ToolboxArn) log=$(output ToolboxLogName)
 key=$(aws secretsmanager get-secret-value --secret-id "$stack/TOOLS_API_KEY" --output text --query SecretString 2>/dev/null)
 host=${url#*://}
 
@@ -46,9 +46,9 @@ versions() {
   aws --version && sam --version && cargo lambda --version
 }
 settings() {
-  aws lambda get-function-configuration --function-name "$alias" --output json --query '{version: Version,
+  aws lambda get-function-configuration --function-name "$function" --output json --query '{version: Version,
     runtime: Runtime, architectures: Architectures, memory: MemorySize, timeout: Timeout, size: CodeSize, state: State,
-    update: LastUpdateStatus, tracing: TracingConfig.Mode, log: LoggingConfig, variables: keys(Environment.Variables)}'
+    update: LastUpdateStatus, log: LoggingConfig, variables: keys(Environment.Variables)}'
 }
 failed_events() {
   aws cloudformation describe-stack-events --stack-name "$stack" --output text --query \
@@ -61,12 +61,13 @@ mcp() {
     '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Calculator_Add", "arguments": {"a": 10, "b": 5}}}'
 }
 direct() {
-  local kind folder
-  kind=$(describe "Parameters[?ParameterKey=='DirectCalls'].ParameterValue | [0]") || return
-  [[ $kind = direct* ]] || { echo 'The stack answers no direct calls.'; return; }
+  local kinds folder
+  kinds=$(aws lambda get-function-configuration --function-name "$function" --output text \
+    --query Environment.Variables.TOOLS_EVENTS) || return
+  [[ $kinds = *direct* ]] || { echo 'The stack answers no direct calls.'; return; }
   folder=$(mktemp -d)
   echo "$add" >"$folder/call"
-  aws lambda invoke --function-name "$alias" --payload "fileb://$folder/call" "$folder/answer" && cat "$folder/answer"
+  aws lambda invoke --function-name "$function" --payload "fileb://$folder/call" "$folder/answer" && cat "$folder/answer"
 }
 lines() {
   aws logs filter-log-events --log-group-name "$log" --filter-pattern "$1" --output text --query 'events[].[message]' |
@@ -80,10 +81,6 @@ metrics() {
 alarms() {
   aws cloudwatch describe-alarms --alarm-name-prefix "$stack-" --output text --query \
     'MetricAlarms[].[AlarmName, StateValue, StateUpdatedTimestamp, StateReason]'
-}
-traces() {
-  aws xray get-trace-summaries --start-time $(($(date +%s) - 3600)) --end-time "$(date +%s)" --output text \
-    --query 'length(TraceSummaries)'
 }
 costs() {
   aws ce get-cost-and-usage --time-period "Start=$(date -u +%Y-01-01),End=$(date -u +%F)" --granularity MONTHLY \
@@ -99,7 +96,6 @@ section 'stack: outputs' describe 'Outputs[].[OutputKey, OutputValue]'
 section 'stack: state' describe '[StackStatus, CreationTime, LastUpdatedTime]'
 section 'stack: failed events' failed_events
 section 'function: settings' settings
-section 'function: alias' aws lambda get-alias --function-name "$(cut -d: -f7 <<<"$alias")" --name live --output json
 section health request "$url/health"
 section list with_key "$url/tools"
 section 'call: OXP' with_key "$url/tools/call" -d "$add"
@@ -114,8 +110,6 @@ section 'log: cold starts' lines initDurationMs
 section 'log: errors' lines ERROR
 section metrics metrics
 section alarms alarms
-section dashboard aws cloudwatch list-dashboards --dashboard-name-prefix "$stack" --output text --query 'DashboardEntries[].[DashboardName, Size]'
-section traces traces
 section costs costs
 section 'exit codes' printf '%s\n' "${codes[@]}"
 echo "$file: $(grep -c ': 0$' <<<"$(printf '%s\n' "${codes[@]}")") of ${#codes[@]} sections succeeded; read it before you send it"

@@ -45,7 +45,7 @@
 //! | give a tool a secret | [`secrets`] |
 //! | run a repeated call once | [`idempotency`] |
 //! | run calls of minutes, and report progress | [`long_calls`] |
-//! | deploy to Lambda | [`lambda`], [`template`], [`first_deployment`] |
+//! | deploy to Lambda | [`lambda`], [`first_deployment`] |
 //! | use AWS's AgentCore | [`guide_agentcore`], [`agentcore`] |
 //! | run a function in production | [`guide_production`], [`operations`], [`monitoring`], [`quotas`], [`costs`] |
 //! | deploy to a container platform | [`containers`] |
@@ -211,9 +211,6 @@ pub mod security {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/sign-in.md")]
 pub mod sign_in {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/template.md")]
-pub mod template {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("../docs/tools.md")]
 pub mod tools {}

@@ -12,7 +12,7 @@ use crate::repository;
 
 /// Returns the rows of the table about operations whose first column has this heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
-    let pages = ["operations", "monitoring", "lambda", "template"];
+    let pages = ["operations", "monitoring", "lambda"];
     let text =
         pages.map(|page| fs::read_to_string(repository(&format!("docs/{page}.md"))).unwrap());
     let text = text.join("\n");

@@ -1,11 +1,6 @@
 //! SAM templates, as a deployment with certain parameters expands them.
 
-use std::{
-    collections::BTreeMap,
-    io::Write as _,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -24,48 +19,18 @@ pub struct Template {
 impl Template {
     /// Transforms a template.
     pub fn transform(path: &Path) -> Self {
-        Self::transform_each(path, &[vec![]]).remove(0)
-    }
-
-    /// Transforms a template once for each of these sets of parameters: SAM itself reads some.
-    pub fn transform_each(path: &Path, sets: &[Vec<(&str, &str)>]) -> Vec<Self> {
-        let mut python = Command::new(installed("python"))
+        let output = Command::new(installed("python"))
             .arg(repository("functions/toolbox/tests/sam_transform.py"))
             .arg(path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+            .output()
             .unwrap();
-        let mut stdin = python.stdin.take().unwrap();
-        let lines = sets.iter().map(|set| {
-            let set: BTreeMap<_, _> = set.iter().copied().collect();
-            format!("{}\n", json!(set))
-        });
-        stdin
-            .write_all(lines.collect::<String>().as_bytes())
-            .unwrap();
-        drop(stdin);
-        let output = python.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        let templates: Vec<_> = stdout.lines().map(Self::of).collect();
-        assert_eq!(templates.len(), sets.len(), "{stderr}");
-        templates
-    }
-
-    fn of(transformed: &str) -> Self {
-        let json: Value = serde_json::from_str(transformed).unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         let parameters = json["Parameters"].as_object().into_iter().flatten();
         let defaults = parameters.map(|(name, it)| (name.clone(), text_of(&it["Default"])));
         let defaults = defaults.collect();
         Self { json, defaults }
-    }
-
-    /// Returns the default of a parameter.
-    pub fn default_of(&self, parameter: &str) -> &str {
-        &self.defaults[parameter]
     }
 
     /// Returns true if the template's rules accept these parameters.
@@ -135,15 +100,17 @@ impl Template {
                     None => json!({"Fn::Split": [arguments[0], list]}),
                 }
             }
-            (Some(("Fn::Join", arguments)), _) => {
-                let items = self.resolve(&arguments[1], parameters);
-                let texts = items
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|it| it.as_str().unwrap());
-                let texts: Vec<_> = texts.collect();
-                texts.join(arguments[0].as_str().unwrap()).into()
+            (Some(("Fn::Sub", Value::String(text))), _) => {
+                let mut text = text.clone();
+                for name in self.defaults.keys() {
+                    let value = self.text(&json!({"Ref": name}), parameters);
+                    text = text.replace(&format!("${{{name}}}"), &value);
+                }
+                if text.contains("${") {
+                    json!({"Fn::Sub": text})
+                } else {
+                    text.into()
+                }
             }
             (Some(("Ref", name)), _) if self.defaults.contains_key(name.as_str().unwrap()) => {
                 self.text(value, parameters).into()

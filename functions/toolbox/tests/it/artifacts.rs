@@ -35,22 +35,26 @@ fn newest_glibc(program: &[u8]) -> (u32, u32) {
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
 async fn the_deployed_binary_completes_a_call() {
-    for (name, resource, request) in [
-        ("toolbox", "Toolbox", event("calculator/add.header-form")),
-        ("hello", "Hello", {
+    for (name, folder, request) in [
+        (
+            "toolbox",
+            "sam/Toolbox",
+            event("calculator/add.header-form"),
+        ),
+        ("hello", "sam/Hello", {
             let mut event = event("calculator/add.header-form");
             let body = serde_json::json!({"tool_id": "Hello.Greet", "input": {"name": "Ada"}});
             event["body"] = body.to_string().into();
             event
         }),
-        ("figma", "Figma", {
+        ("figma", "lambda/figma", {
             let mut event = event("calculator/add.header-form");
             // Without a secret: the call is rejected before it would reach Figma.
             event["body"] = r#"{"tool_id": "Figma.GetMe", "input": {}}"#.into();
             event
         }),
     ] {
-        let bootstrap = repository(&format!("target/sam/{resource}/bootstrap"));
+        let bootstrap = repository(&format!("target/{folder}/bootstrap"));
         let program = fs::read(&bootstrap)
             .unwrap_or_else(|_| panic!("there is no {}; run tests/all", bootstrap.display()));
         // ELF, 64 bits, for x86_64.

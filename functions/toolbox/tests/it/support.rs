@@ -21,7 +21,7 @@ pub(crate) fn toolbox() -> Command {
 pub(crate) fn figma() -> Command {
     let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
     isolated(Command::new(built(if is_deployed_built {
-        "sam/Figma/bootstrap"
+        "lambda/figma/bootstrap"
     } else {
         "debug/figma"
     })))

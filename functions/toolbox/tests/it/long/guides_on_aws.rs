@@ -1,12 +1,15 @@
 //! The commands of the guides that deploy to AWS, typed as they are printed. The account is played, as
 //! for a first deployment.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use test_support::documents::{Block, blocks, is_expected};
 
 use super::first_deployment::{account::Account, shell::Shell};
-use crate::support::repository;
+use crate::{
+    support::{installed, repository},
+    template::stdout_of,
+};
 
 /// A guide whose commands have been typed.
 struct Typed {
@@ -77,7 +80,10 @@ async fn typed(guide: &str, tool: &str) -> Typed {
 async fn an_agent_calls_a_tool_through_a_gateway() {
     let tool = "mcp__tools__toolbox___Calculator_Add";
     let guide = typed("guide-agentcore", tool).await;
-    assert_eq!(guide.counts, (6, 1));
+    assert_eq!(guide.counts, (8, 2));
+    let mut lint = Command::new(installed("cfn-lint"));
+    let stdout = stdout_of(lint.arg(guide.shell.folder.join("gateway.yaml")));
+    assert_eq!(stdout, "");
 }
 
 /// Returns the actions that CloudFormation's schemas name for a stack and this policy does not allow.
@@ -88,10 +94,6 @@ async fn missing_in(policy: &str, account: &Account) -> String {
         &template,
         "tools",
         "AlarmEmail=ops@example.com",
-        "Deployment=canary",
-        "DirectCalls=direct",
-        "GoogleClientId=1.apps.googleusercontent.com",
-        "Quotas=all=1/day",
         "Tasks=yes",
     ];
     account.play(&words.map(str::to_owned), policy).await
@@ -101,10 +103,10 @@ async fn missing_in(policy: &str, account: &Account) -> String {
 #[ignore = "needs moto, the AWS CLI, and what sam build makes; run .ci/long"]
 async fn a_team_deploys_a_function_and_rolls_it_back() {
     let guide = typed("guide-production", "none").await;
-    assert_eq!(guide.counts, (6, 2));
+    assert_eq!(guide.counts, (7, 3));
     let policy = fs::read_to_string(guide.shell.folder.join("deploy.json")).unwrap();
     assert_eq!(missing_in(&policy, &guide.account).await.trim(), "");
-    for action in ["sqs:", "codedeploy:", "iam:*Role"] {
+    for action in ["sqs:", "sns:", "iam:*Role"] {
         let narrower = policy.replace(&format!("{action}*\""), &format!("{action}X\""));
         assert_ne!(narrower, policy);
         let missing = missing_in(&narrower, &guide.account).await;

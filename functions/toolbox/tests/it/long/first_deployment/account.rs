@@ -53,7 +53,7 @@ impl Account {
     pub(crate) async fn start() -> Self {
         let emulator = Emulator::start().await;
         let toolbox = http_api(Duration::from_secs(20)).await;
-        let api = doors::aws(emulator.url(), &toolbox.versions).await;
+        let api = doors::aws(emulator.url(), &toolbox.deployments).await;
         Self {
             emulator,
             twilio: Stub::start().await,
@@ -86,30 +86,34 @@ impl Account {
             (name.to_owned(), value.replace("\"$CLIENT_ID\"", "toolbox"))
         }));
         let is_url = known.get("Access").is_some_and(|it| it == "function-url");
-        let list = known.get("GatewayToolSchema").cloned();
+        let list = known.get("ToolSchema").cloned();
         let values = known.iter().map(|(name, value)| format!("{name}={value}"));
         let values: Vec<_> = values.collect();
         let is_for_tasks = stack.ends_with("-tasks");
-        let template = if is_for_tasks {
-            "tasks.yaml"
-        } else {
-            "template.yaml"
+        let template = match &list {
+            Some(_) => "gateway.yaml",
+            None if is_for_tasks => "tasks.yaml",
+            None => "template.yaml",
         };
         let template = clone.join(template).display().to_string();
         let words = |command: &str, urls: &[String]| {
             let first = [command.to_owned(), template.clone(), stack.clone()];
             [&first[..], urls, &values].concat()
         };
+        if let Some(list) = list {
+            let urls = [String::new(), self.start_gateway(&list)];
+            self.play(&words("stack", &urls), "").await;
+            return;
+        }
         let variables = self.play(&words("deploy", &[]), "").await;
         let variables = serde_json::from_str(&variables).unwrap();
         let url = self.start_function(&variables, is_for_tasks, is_url).await;
-        let gateway = list.map_or(String::new(), |list| self.start_gateway(&list));
-        self.play(&words("stack", &[url, gateway]), "").await;
+        self.play(&words("stack", &[url, String::new()]), "").await;
         self.play(&["log".to_owned(), stack.clone()], &cold_start())
             .await;
     }
 
-    /// Starts a version of a function with these variables; returns its URL.
+    /// Starts a function with these variables; returns its URL.
     async fn start_function(
         &mut self,
         variables: &BTreeMap<String, String>,
@@ -136,14 +140,14 @@ impl Account {
             (&self.toolbox, toolbox as fn() -> Command)
         };
         stack
-            .versions
-            .publish(Function::start(program, &environment).await);
+            .deployments
+            .push(Function::start(program, &environment).await);
         stack.http_api.url.clone()
     }
 
     /// Starts a gateway that has the toolbox as a target with this list of tools; returns its URL.
     fn start_gateway(&mut self, list: &str) -> String {
-        let function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox:live";
+        let function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox";
         let mut command = isolated(Command::new(repository("target/venv-aws/bin/python")));
         command
             .arg(repository("tests/agentcore/played_gateway.py"))
@@ -159,7 +163,7 @@ impl Account {
 
     /// Takes what the toolbox has printed into its log.
     pub(crate) async fn take_logs(&self) {
-        let lines = self.toolbox.versions.lines();
+        let lines = self.toolbox.deployments.lines();
         if !lines.is_empty() {
             self.play(&["log", "tools"].map(str::to_owned), &lines.join("\n"))
                 .await;

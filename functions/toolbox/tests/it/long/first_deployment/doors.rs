@@ -1,10 +1,7 @@
-//! The entry points of a deployed function: its alias, an HTTP API, and Lambda's API.
+//! The entry points of a deployed function: an HTTP API, and Lambda's API.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -27,33 +24,26 @@ const DOMAIN: &str = "r3pmxmplak.execute-api.us-east-1.amazonaws.com";
 
 /// A stack with a function behind an HTTP API.
 pub(super) struct Stack {
-    pub(super) versions: Arc<Versions>,
+    pub(super) deployments: Arc<Deployments>,
     pub(super) http_api: Served,
 }
 
-/// The versions of a function, and the alias that leads to one of them.
+/// The deployments of a function, of which the last one gets all calls.
 #[derive(Default)]
-pub(super) struct Versions {
-    published: Mutex<Vec<Arc<Function>>>,
-    /// Its number, from 1.
-    live: AtomicUsize,
-}
+pub(super) struct Deployments(Mutex<Vec<Arc<Function>>>);
 
-impl Versions {
-    pub(super) fn publish(&self, function: Function) {
-        let mut published = self.published.lock().unwrap();
-        published.push(Arc::new(function));
-        self.live.store(published.len(), Ordering::Relaxed);
+impl Deployments {
+    pub(super) fn push(&self, function: Function) {
+        self.0.lock().unwrap().push(Arc::new(function));
     }
 
-    fn live(&self) -> (usize, Arc<Function>) {
-        let live = self.live.load(Ordering::Relaxed);
-        (live, Arc::clone(&self.published.lock().unwrap()[live - 1]))
+    fn last(&self) -> Arc<Function> {
+        Arc::clone(self.0.lock().unwrap().last().unwrap())
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
-        let published = self.published.lock().unwrap();
-        published
+        let functions = self.0.lock().unwrap();
+        functions
             .iter()
             .flat_map(|function| function.lines())
             .collect()
@@ -62,16 +52,19 @@ impl Versions {
 
 /// Starts an HTTP API that gives up after this time.
 pub(super) async fn http_api(limit: Duration) -> Stack {
-    let versions = Arc::<Versions>::default();
+    let deployments = Arc::<Deployments>::default();
     let router = Router::new()
         .fallback(receive)
-        .with_state((Arc::clone(&versions), limit));
+        .with_state((Arc::clone(&deployments), limit));
     let http_api = Served::start(router).await;
-    Stack { versions, http_api }
+    Stack {
+        deployments,
+        http_api,
+    }
 }
 
 async fn receive(
-    State((versions, limit)): State<(Arc<Versions>, Duration)>,
+    State((deployments, limit)): State<(Arc<Deployments>, Duration)>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
@@ -79,7 +72,7 @@ async fn receive(
     let mut event = event_of(&parts, &body);
     event["headers"]["host"] = DOMAIN.into();
     event["requestContext"]["domainName"] = DOMAIN.into();
-    let (_, function) = versions.live();
+    let function = deployments.last();
     let invocation = tokio::spawn(async move { function.invoke(&event, None).await });
     match tokio::time::timeout(limit, invocation).await {
         Ok(Ok(End::Response(reported))) => response_of(&reported),
@@ -89,29 +82,23 @@ async fn receive(
 }
 
 /// Starts what answers the AWS CLI: invocations with the function, everything else with the emulator.
-pub(super) async fn aws(emulator: &str, versions: &Arc<Versions>) -> Served {
-    let state = (emulator.to_owned(), Arc::clone(versions));
+pub(super) async fn aws(emulator: &str, deployments: &Arc<Deployments>) -> Served {
+    let state = (emulator.to_owned(), Arc::clone(deployments));
     Served::start(Router::new().fallback(answer_cli).with_state(state)).await
 }
 
 async fn answer_cli(
-    State((emulator, versions)): State<(String, Arc<Versions>)>,
+    State((emulator, deployments)): State<(String, Arc<Deployments>)>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 6 << 20).await.unwrap();
-    let path = parts.uri.path();
-    if path.ends_with("/invocations") {
+    if parts.uri.path().ends_with("/invocations") {
         let context = parts.headers.get("x-amz-client-context");
         let context = context.map(|it| STANDARD.decode(it).unwrap());
         let context = context.map(|it| serde_json::from_slice(&it).unwrap());
         let event = serde_json::from_slice(&body).unwrap();
-        return invoke(&versions, path, &event, context.as_ref()).await;
-    }
-    if path.ends_with("/aliases/live") && parts.method == "PUT" {
-        let alias: Value = serde_json::from_slice(&body).unwrap();
-        let version = alias["FunctionVersion"].as_str().unwrap().parse().unwrap();
-        versions.live.store(version, Ordering::Relaxed);
+        return invoke(&deployments.last(), &event, context.as_ref()).await;
     }
     let mut headers = parts.headers;
     headers.remove("host");
@@ -129,19 +116,8 @@ async fn answer_cli(
         .unwrap()
 }
 
-async fn invoke(
-    versions: &Versions,
-    path: &str,
-    event: &Value,
-    client_context: Option<&Value>,
-) -> Response {
-    assert!(
-        path.contains("%3Alive/") || path.contains(":live/"),
-        "{path}"
-    );
-    let (version, function) = versions.live();
-    let version = version.to_string();
-    let headers = [("x-amz-executed-version", &*version)];
+async fn invoke(function: &Function, event: &Value, client_context: Option<&Value>) -> Response {
+    let headers = [("x-amz-executed-version", "$LATEST")];
     match function.invoke(event, client_context).await {
         End::Response(response) => answer(200, &headers, response.to_string()),
         other => panic!("{other:?}"),
