@@ -57,51 +57,50 @@ pub(crate) async fn problems_of(prefix: &str, pages: Recorded) -> Vec<(String, V
     views.iter().map(view).collect()
 }
 
+/// All pages, and three with one fault each, which the check must report.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's axe-core and Chromium; run tests/all"]
 async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
-    let mut shown = states::results(&acme()).await;
-    shown.extend(states::starts(&acme()).await);
-    let pages = shown.into_iter().map(|(name, status, _, page)| {
-        let mut headers = page.headers;
-        // Chromium accepts this cookie over TLS only.
-        headers.remove("set-cookie");
-        (name.to_owned(), (status, headers, page.body))
-    });
-    let views = problems_of("authorization", pages.collect()).await;
-    assert_eq!(views.len(), 44);
-    let faulty: Vec<_> = views.iter().filter(|(_, it)| !it.is_empty()).collect();
-    assert!(faulty.is_empty(), "{faulty:#?}");
-}
-
-/// The check itself: each page has one fault.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's axe-core and Chromium; run tests/all"]
-async fn chromium_reports_each_fault_of_a_page() {
-    let (.., page) = states::starts(&acme()).await.remove(0);
+    let starts = states::starts(&acme()).await;
+    let (.., usual) = &starts[0];
     let replaced = |from: &str, to: &str| {
-        assert!(page.body.contains(from), "{from}");
-        page.body.replace(from, to)
+        assert!(usual.body.contains(from), "{from}");
+        usual.body.replace(from, to)
     };
     let style = |added: &str| replaced("</style>", &format!("{added}</style>"));
     let image = replaced("</main>", "<img src=\"/image\" alt=\"\"></main>");
     let faults = [
-        ("wide", "width: ", style("li { width: 900px }")),
+        ("faulty-wide", "width: ", style("li { width: 900px }")),
         (
-            "pale",
+            "faulty-pale",
             "axe: color-contrast",
             style(":root { --soft: #777 }"),
         ),
-        ("loads", "request: ", image),
+        ("faulty-image", "request: ", image),
     ];
-    let pages = faults.iter().map(|(name, _, body)| {
-        let mut headers = page.headers.clone();
+    let mut pages = HashMap::new();
+    for (name, _, body) in &faults {
+        let mut headers = usual.headers.clone();
         for name in ["set-cookie", "content-length", "content-security-policy"] {
             headers.remove(name);
         }
-        ((*name).to_owned(), (200, headers, body.clone()))
-    });
-    let views = problems_of("faulty", pages.collect()).await;
+        pages.insert((*name).to_owned(), (200, headers, body.clone()));
+    }
+    #[cfg(feature = "sign-in")]
+    pages.extend(crate::sign_in::pages().await);
+    for (name, status, _, page) in states::results(&acme()).await.into_iter().chain(starts) {
+        let mut headers = page.headers;
+        // Chromium accepts this cookie over TLS only.
+        headers.remove("set-cookie");
+        pages.insert(name.to_owned(), (status, headers, page.body));
+    }
+    let views = problems_of("authorization", pages).await;
+    let is_faulty = |view: &str| view.starts_with("faulty-");
+    let problems: Vec<_> = views
+        .iter()
+        .filter(|(view, it)| !is_faulty(view) && !it.is_empty())
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
     for (name, expected, _) in faults {
         let mut of_page = views.iter().filter(|(view, _)| view.starts_with(name));
         let is_reported = of_page.any(|(_, it)| it.iter().any(|it| it.starts_with(expected)));

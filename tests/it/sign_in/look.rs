@@ -1,107 +1,12 @@
-//! The pages on which users sign in, in Chromium: their look, and a sign-in with the keyboard.
+//! A sign-in with the keyboard, in Chromium.
 
-use std::collections::HashMap;
-
-use axum::{Router, http::HeaderMap, response::Html, routing::get};
+use axum::{Router, response::Html, routing::get};
 use lambda_tools::{Auth, OAuth, ServerInfo, SignIn, secrets::Secrets};
-use reqwest::Url;
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_support::{Served, chromium, openid::OpenId, repository};
 
-use super::{Browser, CALLBACK, Server, documents};
-use crate::{
-    consent_page::look::{Recorded, problems_of},
-    support::server,
-};
-
-/// Returns a page with its status and headers.
-async fn shown(url: &Url) -> (u16, HeaderMap, String) {
-    let response = reqwest::get(url.clone()).await.unwrap();
-    let (status, mut headers) = (response.status().as_u16(), response.headers().clone());
-    for name in ["set-cookie", "content-length", "date"] {
-        headers.remove(name);
-    }
-    (status, headers, response.text().await.unwrap())
-}
-
-async fn pages() -> Recorded {
-    let hosts = documents::Hosts::with_a_client();
-    let server = documents::serving(&hosts).await;
-    let mut pages = HashMap::new();
-    let mut keep = async |name: &str, status: u16, url: Url| {
-        let page = shown(&url).await;
-        assert_eq!(page.0, status, "{name} {}", page.2);
-        pages.insert(name.to_owned(), page);
-    };
-    let local = ("redirect_uri", "http://localhost:3118/callback");
-    keep("document", 200, server.authorize_url(documents::ID, &[])).await;
-    keep(
-        "program",
-        200,
-        server.authorize_url(documents::ID, &[local]),
-    )
-    .await;
-    let registered = server.registered(CALLBACK).await;
-    let scope = ("scope", "mail.send");
-    keep(
-        "registered",
-        200,
-        server.authorize_url(&registered, &[scope]),
-    )
-    .await;
-    let app = "cursor://anysphere.cursor-mcp/oauth/callback";
-    let registration = json!({
-        "client_name": format!("<b>\u{202e}{}", "long name ".repeat(20)),
-        "redirect_uris": [app],
-    });
-    let (_, answer) = server.post_json("register", &registration).await;
-    let id = answer["client_id"].as_str().unwrap();
-    keep(
-        "app",
-        200,
-        server.authorize_url(id, &[("redirect_uri", app)]),
-    )
-    .await;
-    keep("unknown", 400, server.authorize_url("unknown", &[])).await;
-    let address = ("redirect_uri", "https://evil.example/callback");
-    keep(
-        "address",
-        400,
-        server.authorize_url(&registered, &[address]),
-    )
-    .await;
-    let unreadable = "https://client.example/other.json";
-    keep("unreadable", 400, server.authorize_url(unreadable, &[])).await;
-    let mut twice = server.authorize_url(&registered, &[]);
-    twice.query_pairs_mut().append_pair("state", "again");
-    keep("invalid", 400, twice).await;
-    let callback = format!(
-        "{}/authorization/openid/callback?state=sign-in.x",
-        server.url
-    );
-    keep("expired", 400, callback.parse().unwrap()).await;
-    let listed = Server::with(|it| it.allow("anyone").client("other.example")).await;
-    keep("unlisted", 403, listed.authorize_url(&registered, &[])).await;
-    server.store.kill_at(0, false);
-    server.upstream.change(|it| it.status = 503);
-    let (browser, url) = (Browser::new(), server.authorize_url(&registered, &[]));
-    let (_, page) = browser.open(url.as_str()).await;
-    let form = test_support::openid::form_in(&page).unwrap();
-    let (status, page) = browser.submit(&url, form, "continue").await;
-    assert_eq!(status, 503);
-    let (_, headers, _) = pages["expired"].clone();
-    pages.insert("unavailable".to_owned(), (status, headers, page));
-    pages
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's axe-core and Chromium; run tests/all"]
-async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
-    let views = problems_of("sign-in", pages().await).await;
-    assert_eq!(views.len(), 44);
-    let faulty: Vec<_> = views.iter().filter(|(_, it)| !it.is_empty()).collect();
-    assert!(faulty.is_empty(), "{faulty:#?}");
-}
+use super::Server;
+use crate::support::server;
 
 /// Chromium applies the page's policy to all redirects after the form: to the provider, back, and to
 /// the client on this machine.
