@@ -1,8 +1,7 @@
-// Signs in and allows access in headless Chromium: node authorization_flow.mjs START_URL OUT.png [allow|deny|forge|keyboard]
+// Signs in and allows access in headless Chromium: node authorization_flow.mjs START_URL OUT.png [allow|deny|keyboard]
 // Saves screenshots of the challenge's page (OUT.question.png) and of the flow's last page, and prints
 // {"question", "title", "text", "log", "outside"} as one line: "question" is the text of the first page, "text" that of
-// the last one. forge: another site submits the first page's form, in a browser that has loaded the first page.
-// keyboard: the first page's button is reached and pressed with the keyboard.
+// the last one. keyboard: the first page's button is reached and pressed with the keyboard.
 import { launch } from './browser_support.mjs';
 
 const [start, out, action = 'allow'] = process.argv.slice(2);
@@ -20,11 +19,6 @@ const press = (selector) => Promise.all([page.waitForNavigation(), page.click(se
 await page.goto(start);
 const question = await text();
 await page.screenshot({ path: out.replace(/\.png$/, '.question.png') });
-if (action === 'forge') {
-  const form = await page.$eval('input[name=form]', (it) => it.value);
-  const site = `<form method="post" action="${start}"><input name="form" value="${form}"><button>Send</button></form>`;
-  await page.goto(`data:text/html,${encodeURIComponent(site)}`);
-}
 if (action === 'keyboard') {
   await page.keyboard.press('Tab');
   await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);

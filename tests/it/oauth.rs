@@ -78,11 +78,7 @@ fn whoami_tools(openid: &OpenId) -> Vec<Tool> {
 }
 
 async fn serve(openid: &OpenId) -> ToolServer {
-    serve_with(openid, |authorization| authorization).await
-}
-
-async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> ToolServer {
-    serve_as(openid, change, |server| server).await
+    serve_as(openid, |it| it, |server| server).await
 }
 
 async fn serve_as(

@@ -386,25 +386,6 @@ async fn a_call_for_another_user_is_rejected() {
     }
 }
 
-#[tokio::test]
-async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
-    let issuer = Issuer::start().await;
-    let auth = Auth::from(Oidc::issuer(&issuer.url))
-        .or(ApiKeys::with_ids(["KEY"]))
-        .or(Jwt::with_secret_ids(["SIGNING"]));
-    let function = served(auth);
-    let mut shared = claims("https://elsewhere.example");
-    shared.as_object_mut().unwrap().remove("aud");
-    let shared = sign_with_secret("a-signing-secret-0123456789abcdefgh", &shared);
-    for (token, caller) in [
-        ("a-key-0123456789", "key KEY".to_owned()),
-        (&shared, "jwt SIGNING alice".to_owned()),
-        (&issuer.valid(), format!("token {} alice", issuer.url)),
-    ] {
-        assert_eq!(who(&function, token).await["caller"], *caller);
-    }
-}
-
 /// RFC 9728, sections 3 and 5.1.
 #[tokio::test]
 async fn clients_learn_where_to_sign_in() {
