@@ -60,13 +60,6 @@ impl Service {
         }
     }
 
-    async fn change(self, proxy: &AwsProxy, name: &str, value: &str) {
-        match self {
-            Self::SecretsManager => proxy.change_secret(name, value).await,
-            Self::ParameterStore => proxy.change_parameter(name, value).await,
-        }
-    }
-
     /// Returns a name with slashes in the form of the service.
     fn path(self, path: &str) -> String {
         match self {
@@ -286,10 +279,12 @@ async fn an_invalid_name_does_not_affect_others() {
 async fn a_store_that_cannot_be_reached_is_a_temporary_error() {
     let mut emulator = Emulator::start().await;
     let proxy = emulator.proxy().await;
+    let stores = BOTH.map(|service| service.secrets(&proxy, ""));
     emulator.stop();
-    for service in BOTH {
-        let (message, detail) = messages(service.secrets(&proxy, "")).await;
-        assert_eq!(message, TEMPORARY, "{service:?}");
+    drop(proxy);
+    for secrets in stores {
+        let (message, detail) = messages(secrets).await;
+        assert_eq!(message, TEMPORARY);
         assert!(detail.contains("cannot be reached"), "{detail}");
     }
 }

@@ -92,7 +92,6 @@ async fn serve_as(
         ("TOOLS_OAUTH_KEY", KEY),
         ("JWT_SECRET", JWT_SECRET),
         ("KEY", "key-of-the-caller"),
-        ("OTHER_KEY", "key-of-another-caller"),
     ];
     let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))

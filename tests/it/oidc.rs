@@ -7,7 +7,7 @@ mod scopes;
 
 use jsonwebtoken::Algorithm;
 use lambda_tools::{
-    ApiKeys, Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
+    Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},

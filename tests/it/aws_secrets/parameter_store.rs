@@ -9,7 +9,7 @@ use test_support::{
     program,
 };
 
-use super::{Service, messages, revealing, revealing_tool, router, value_or_detail};
+use super::{Service, revealing, revealing_tool, router, value_or_detail};
 
 fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
     Service::ParameterStore.secrets(proxy, prefix)
