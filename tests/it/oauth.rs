@@ -77,11 +77,7 @@ fn whoami_tools(openid: &OpenId) -> Vec<Tool> {
 }
 
 async fn serve(openid: &OpenId) -> ToolServer {
-    serve_with(openid, |authorization| authorization).await
-}
-
-async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> ToolServer {
-    serve_as(openid, change, |server| server).await
+    serve_as(openid, |it| it, |server| server).await
 }
 
 async fn serve_as(
@@ -95,7 +91,6 @@ async fn serve_as(
         ("TOOLS_OAUTH_KEY", KEY),
         ("JWT_SECRET", JWT_SECRET),
         ("KEY", "key-of-the-caller"),
-        ("OTHER_KEY", "key-of-another-caller"),
     ];
     let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
