@@ -5,11 +5,8 @@ tools/list, with the names that models see. check_tools.py --agentcore LIST.json
 ToolDefinitions. check_tools.py --clients LIST.json checks also what published clients of MCP for Python can use. A list
 may also be the value of "tools" in an object; "-" reads standard input.
 
-Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...], "refused_tools": N,
-"refused_by_models": N} and exits with 1 if "refused" has an element. "refused_tools" counts tools, of which
-"refused_by_models" are those that Anthropic's Messages, OpenAI's Responses and Chat Completions, Gemini's
-generateContent or Bedrock's Converse refuse as they are; other rules are of gateways, of stricter modes and of this
-project. "doubtful" has what a page forbids but its service is known to accept."""
+Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...]} and exits with 1 if "refused" has an
+element. "doubtful" has what a page forbids but its service is known to accept."""
 
 import json
 import keyword
@@ -18,8 +15,6 @@ import sys
 from collections import Counter
 
 from jsonschema import Draft7Validator, Draft202012Validator
-
-MODELS = {"anthropic", "openai", "gemini", "bedrock"}
 
 # Anthropic, API reference, Messages > Create a Message > Body > tools > Tool > name: "must match the regex
 # ^[a-zA-Z0-9_-]{1,64}$" in the field's error; OpenAI, API reference, Chat > FunctionObject > name: "Must be a-z, A-Z,
@@ -360,7 +355,6 @@ def main():
         shape = (
             botocore.session.Session().get_service_model("bedrock-agentcore-control").shape_for("TargetConfiguration")
         )
-    by_tool = []
     for tool in tools:
         found = list(broken_definition(tool, validator, shape) if agentcore else broken(tool, names))
         if agentcore and names[tool.get("name")] > 1:
@@ -368,7 +362,6 @@ def main():
         # Others are refused by then.
         is_schema = isinstance(tool.get("inputSchema"), dict) and not any("not a schema" in rule for rule, _ in found)
         found += unusable(tool["inputSchema"]) if clients and is_schema else []
-        by_tool.append({provider for _, providers in found for provider in providers.split(", ")})
         refused += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in found]
         if not agentcore:
             doubted = [*doubts(tool), *(changed(tool["inputSchema"]) if clients and is_schema else [])]
@@ -379,8 +372,6 @@ def main():
                 "tools": len(tools),
                 "refused": refused,
                 "doubtful": doubtful,
-                "refused_tools": sum(map(bool, by_tool)),
-                "refused_by_models": sum(bool(providers & MODELS) for providers in by_tool),
             },
             indent=1,
         )
