@@ -13,10 +13,7 @@ mod item;
 mod table;
 mod update;
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::body::{Body, to_bytes};
 use hyper::{
@@ -96,7 +93,6 @@ impl DynamoDb {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
 }
 
 impl Drop for DynamoDb {
