@@ -147,8 +147,7 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 /// Returns the event of a request, and its expected response, without secrets; `None` if the body is
 /// not JSON. `stored` are the values in the store, with their ids. Removes the secrets from the
 /// `answers` of APIs, too.
-#[must_use]
-pub fn recording_of(
+fn recording_of(
     request: &Parts,
     body: &[u8],
     stored: Vec<(String, Secret)>,
