@@ -120,7 +120,6 @@ struct Upstream<'a> {
     client_id: &'a str,
     client_secret: &'a str,
     allow: &'static str,
-    user_claim: &'static str,
 }
 
 impl<'a> Upstream<'a> {
@@ -132,12 +131,11 @@ impl<'a> Upstream<'a> {
             client_id: "toolbox",
             client_secret: "toolbox-secret",
             allow: "anyone",
-            user_claim: "",
         }
     }
 
     /// Returns the settings of a server.
-    fn variables(&self) -> [(&'static str, &'a str); 9] {
+    fn variables(&self) -> [(&'static str, &'a str); 8] {
         [
             ("TOOLS_AUTH", "sign-in"),
             ("TOOLS_OAUTH_KEY", KEY),
@@ -146,7 +144,6 @@ impl<'a> Upstream<'a> {
             ("TOOLS_SIGN_IN_CLIENT_ID", self.client_id),
             ("TOOLS_SIGN_IN_CLIENT_SECRET", self.client_secret),
             ("TOOLS_SIGN_IN_ALLOW", self.allow),
-            ("TOOLS_SIGN_IN_USER_CLAIM", self.user_claim),
             ("TOOLS_SIGN_IN_SCOPES", NEEDED),
         ]
     }
@@ -249,12 +246,17 @@ fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
 /// Lets a client sign its user in with nothing but the URL, and call two tools, of which the second
 /// one needs another scope. `sign_ins` is how often the user signs in for that.
 fn check(client: Client, url: &str, user: &str, sign_ins: usize) {
+    check_known_as(client, url, user, user, sign_ins);
+}
+
+/// Does the same for a user whom the server knows by an `id` of the provider's.
+fn check_known_as(client: Client, url: &str, user: &str, id: &str, sign_ins: usize) {
     let is_inspector = client.script.starts_with("inspector");
     let second = if is_inspector { "then" } else { "step-up" };
     let option = format!("--{second}");
     let seen = client.call(url, user, "Mail_Whose", &[&option, "Mail_Send"]);
     let context = format!("{client:?} at {url}: {seen:#}");
-    let named = json!({"value": {"result": user}});
+    let named = json!({"value": {"result": id}});
     assert_eq!(seen["call"], named, "{context}");
     assert_eq!(seen[second.replace('-', "_")], named, "{context}");
     assert_eq!(seen["registered"], true, "{context}");
@@ -283,10 +285,10 @@ fn check_refused(url: &str, user: &str) {
     assert!(!output.status.success() && is_refused, "{user}: {output:?}");
 }
 
-/// Lets users sign in at a local server, through a provider.
-fn check_users(url: &str, refused: &[&str]) {
+/// Lets Alice, whom the provider knows by this id, and others sign in at a local server.
+fn check_users(url: &str, id: &str, refused: &[&str]) {
     let [client, ..] = CLIENTS;
-    check(client, url, "alice", 2);
+    check_known_as(client, url, "alice", id, 2);
     for user in refused {
         check_refused(url, user);
     }
@@ -336,7 +338,7 @@ async fn users_with_an_address_of_a_domain_sign_in_at_another_openid_provider() 
         ..Upstream::openid(&provider.url)
     };
     let (_running, url) = upstream.serve();
-    check_users(&url, &["bob"]);
+    check_users(&url, "alice", &["bob"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,14 +353,17 @@ async fn users_in_a_group_of_cognito_sign_in() {
         client_id: text("client_id"),
         client_secret: text("client_secret"),
         allow: "group:staff",
-        user_claim: "cognito:username",
     };
     let (_running, url) = upstream.serve();
     let callback = upstream.callback(&url);
     provider
         .get("/test/redirect_uri", &[("uri", &callback)])
         .await;
-    check_users(&url, &["bob"]);
+    check_users(
+        &url,
+        client["subjects"]["alice"].as_str().unwrap(),
+        &["bob"],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -368,7 +373,6 @@ async fn members_of_an_organization_of_github_sign_in() {
     let upstream = Upstream {
         provider: "github",
         allow: "organization:acme",
-        user_claim: "login",
         ..Upstream::openid(&provider.url)
     };
     let (_running, url) = upstream.serve();
@@ -376,8 +380,9 @@ async fn members_of_an_organization_of_github_sign_in() {
     provider
         .get("/test/redirect_uri", &[("uri", &callback)])
         .await;
+    let alice = provider.get("/test/user", &[("login", "alice")]).await;
     // Carol is only invited.
-    check_users(&url, &["carol", "dave"]);
+    check_users(&url, &alice["id"].to_string(), &["carol", "dave"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

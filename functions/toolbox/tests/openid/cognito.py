@@ -8,7 +8,7 @@ users; this program does not.
   USERS   space separated, default `alice bob`; all have the password `password`
   STAFF   those of them in the group `staff`, default `alice`
 The printed URL is the issuer. For tests, on the same port:
-  GET  /test/client              {"client_id": …, "client_secret": …}
+  GET  /test/client              {"client_id": …, "client_secret": …, "subjects": {NAME: its sub}}
   GET  /test/redirect_uri?uri=…  allows another callback URL
   GET  /test/disable?user=…      disables a user"""
 
@@ -163,7 +163,9 @@ def refreshed(refresh_token):
 
 @hosted.get("/test/client")
 def test_client():
-    return {"client_id": client_id, "client_secret": client_secret}
+    listed = cognito.list_users(UserPoolId=pool)["Users"]
+    subjects = {user["Username"]: {it["Name"]: it["Value"] for it in user["Attributes"]}["sub"] for user in listed}
+    return {"client_id": client_id, "client_secret": client_secret, "subjects": subjects}
 
 
 @hosted.get("/test/redirect_uri")
