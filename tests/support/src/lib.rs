@@ -26,7 +26,6 @@ pub mod prism;
 pub mod requests;
 pub mod sam;
 pub mod sign_in;
-pub mod streams;
 
 use axum::{Router, body::Body, response::Response};
 use tokio::{net::TcpListener, task::JoinHandle};
