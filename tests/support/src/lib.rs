@@ -24,6 +24,7 @@ pub mod mcp;
 pub mod openid;
 pub mod prism;
 pub mod requests;
+pub mod rie;
 pub mod sam;
 pub mod sign_in;
 
