@@ -47,7 +47,10 @@ fn add_texts(path: &Path, texts: &mut String) {
         let mut files: Vec<PathBuf> = files.map(|it| it.unwrap().path()).collect();
         files.sort();
         files.iter().for_each(|file| add_texts(file, texts));
-    } else if path.extension().is_some_and(|it| it == "rs" || it == "json") {
+    } else if path
+        .extension()
+        .is_some_and(|it| it == "rs" || it == "json")
+    {
         let text = fs::read_to_string(path).unwrap();
         let lines = text.lines().map(str::trim_start);
         for line in lines.filter(|line| !line.starts_with("//")) {
@@ -64,7 +67,9 @@ fn without_insertions(texts: &str) -> String {
     let mut parts = texts.split('{');
     let mut replaced = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find('}').filter(|end| !part[..*end].contains([' ', '\n']));
+        let end = part
+            .find('}')
+            .filter(|end| !part[..*end].contains([' ', '\n']));
         replaced += "…";
         replaced += end.map_or(part, |end| &part[end + 1..]);
     }
