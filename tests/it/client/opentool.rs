@@ -11,7 +11,7 @@ use test_support::Running;
 
 use crate::tools::program;
 
-fn call(name: &str, arguments: Value) -> FunctionCall {
+fn call(name: &str, arguments: &Value) -> FunctionCall {
     serde_json::from_value(json!({"id": "call-1", "name": name, "arguments": arguments})).unwrap()
 }
 
@@ -24,7 +24,7 @@ async fn load_and_call_work() {
         assert_eq!(document["functions"][0]["name"], "Calculator_Add", "{path}");
     }
     let client = opentool(&url, once());
-    let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
+    let add = call("Calculator_Add", &json!({"a": 10, "b": 5}));
     let returned = client.call(&add).await.unwrap();
     let expected = json!({"id": "call-1", "result": {"value": 15}});
     assert_eq!(json!(returned), expected);
@@ -37,7 +37,7 @@ async fn load_and_call_work() {
         ("No_Such", json!({}), -32601, "No_Such"),
         ("Doorbell_Ring", doorbell, 500, "Doorbell ID not found"),
     ] {
-        let error = client.call(&call(name, arguments)).await.unwrap_err();
+        let error = client.call(&call(name, &arguments)).await.unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
         let is_expected = matches!(error, ClientError::Call { code: Some(it), .. } if it == code);
         assert!(is_expected, "{error:?}");
@@ -50,7 +50,7 @@ async fn the_error_of_a_call_is_read_whatever_the_status() {
         let failed = r#"{"error": {"code": 500, "message": "No."}}"#;
         let server = FakeServer::fixed(status, JSON, failed).await;
         let client = opentool(server.url(), once());
-        let error = client.call(&call("A_B", json!({}))).await;
+        let error = client.call(&call("A_B", &json!({}))).await;
         assert!(matches!(error, Err(ClientError::Call { .. })), "{status}");
     }
 }
