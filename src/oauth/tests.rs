@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     AuthorizationRequirement, Secret,
+    clock::{Clock, FIXED},
     public_url::PublicUrl,
     secrets::{SecretCache, Secrets},
     store::{
@@ -26,7 +27,10 @@ fn broker() -> Arc<Broker> {
 }
 
 fn broker_with(limits: MemoryLimits) -> Arc<Broker> {
-    let clock = crate::clock::FIXED;
+    broker_at(limits, FIXED)
+}
+
+fn broker_at(limits: MemoryLimits, clock: Clock) -> Arc<Broker> {
     let key = ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef");
     let secrets = SecretCache::new(Secrets::fixed([key]), Vec::new(), clock.clone());
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
@@ -91,6 +95,23 @@ async fn a_full_memory_forgets_challenges_and_no_grants() {
         let token = broker.token(request("", user, &need)).await.unwrap();
         assert!(token.is_some(), "{user}");
     }
+}
+
+#[tokio::test]
+async fn each_request_extends_the_life_of_a_challenge() {
+    let moved = Arc::default();
+    let (broker, need) = (broker_at(LIMITS, FIXED.movable(&moved)), requirement());
+    let challenge = async || broker.challenge(request("", "alice", &need)).await.unwrap();
+    let first = challenge().await.id;
+    let later = |minutes: u64| moved.fetch_add(minutes * 60_000, Ordering::SeqCst);
+    for _ in 0..3 {
+        later(9);
+        assert_eq!(challenge().await.id, first);
+    }
+    later(9);
+    assert_eq!(broker.status(&first).await, Ok("pending"));
+    later(1);
+    assert_eq!(broker.status(&first).await, Ok("failed"));
 }
 
 /// A user who is at the provider comes back, however many strangers begin to sign in meanwhile.

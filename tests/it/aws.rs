@@ -1,7 +1,10 @@
 //! AWS clients for the emulator's proxy.
 
+use std::time::Duration;
+
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_types::retry::RetryConfig;
 use aws_types::{SdkConfig, region::Region};
 use test_support::aws::AwsProxy;
 
@@ -13,6 +16,7 @@ fn config(url: &str) -> SdkConfig {
         .region(Region::new("us-east-1"))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .endpoint_url(url)
+        .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
         .build()
 }
 

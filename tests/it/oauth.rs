@@ -8,8 +8,6 @@ mod flow;
 #[cfg(feature = "dynamodb")]
 mod instances;
 
-use std::time::Duration;
-
 use lambda_tools::{
     Context, Failure, OAuth, Server, Tool, Toolkit,
     client::{
@@ -77,11 +75,7 @@ fn whoami_tools(openid: &OpenId) -> Vec<Tool> {
 }
 
 async fn serve(openid: &OpenId) -> ToolServer {
-    serve_with(openid, |authorization| authorization).await
-}
-
-async fn serve_with(openid: &OpenId, change: impl FnOnce(OAuth) -> OAuth) -> ToolServer {
-    serve_as(openid, change, |server| server).await
+    serve_as(openid, |it| it, |server| server).await
 }
 
 async fn serve_as(
@@ -95,7 +89,6 @@ async fn serve_as(
         ("TOOLS_OAUTH_KEY", KEY),
         ("JWT_SECRET", JWT_SECRET),
         ("KEY", "key-of-the-caller"),
-        ("OTHER_KEY", "key-of-another-caller"),
     ];
     let server = server(Toolkit::new(whoami_tools(openid)).unwrap())
         .secrets(Secrets::fixed(secrets))
@@ -115,8 +108,7 @@ fn client_of(url: &str) -> OxpClient {
 }
 
 fn client_with(url: &str, options: ClientOptions) -> OxpClient {
-    let client = OxpClient::new(url, options.attempts(1)).unwrap();
-    client.challenge_polling(Duration::from_secs(5), Duration::from_millis(50))
+    OxpClient::new(url, options.attempts(1)).unwrap()
 }
 
 impl ToolServer {

@@ -7,7 +7,7 @@ mod scopes;
 
 use jsonwebtoken::Algorithm;
 use lambda_tools::{
-    ApiKeys, Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
+    Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
     testing::{ExpectedResponse, LambdaFunction},
@@ -383,25 +383,6 @@ async fn a_call_for_another_user_is_rejected() {
         let event = event("POST", "/tools/call", Some(&token), &body);
         let response = respond(&function, &event).await;
         assert_eq!(response.status, status, "{user} {response:?}");
-    }
-}
-
-#[tokio::test]
-async fn keys_and_shared_secrets_are_accepted_beside_an_issuer() {
-    let issuer = Issuer::start().await;
-    let auth = Auth::from(Oidc::issuer(&issuer.url))
-        .or(ApiKeys::with_ids(["KEY"]))
-        .or(Jwt::with_secret_ids(["SIGNING"]));
-    let function = served(auth);
-    let mut shared = claims("https://elsewhere.example");
-    shared.as_object_mut().unwrap().remove("aud");
-    let shared = sign_with_secret("a-signing-secret-0123456789abcdefgh", &shared);
-    for (token, caller) in [
-        ("a-key-0123456789", "key KEY".to_owned()),
-        (&shared, "jwt SIGNING alice".to_owned()),
-        (&issuer.valid(), format!("token {} alice", issuer.url)),
-    ] {
-        assert_eq!(who(&function, token).await["caller"], *caller);
     }
 }
 

@@ -24,7 +24,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use lambda_tools::{
     Auth, Context, Failure, OAuth, SignIn, Tool, Toolkit,
     secrets::Secrets,
-    store::{Field, PutOutcome, Record, Store, StoreError, StoreFuture, Write},
+    store::{Field, PutOutcome, Record, Store, StoreFuture, Write},
     testing::LambdaFunction,
 };
 use reqwest::{Client, Url, redirect::Policy};
@@ -38,7 +38,7 @@ use test_support::{
     issuer::{Algorithm, Issuer},
 };
 
-use crate::support::server;
+use crate::{consent_page::long::Recorded, support::server};
 
 pub(crate) const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 const CLIENT: &str = "upstream-client";
@@ -47,47 +47,9 @@ const CALLBACK: &str = "https://client.example/callback";
 
 /// A store that all instances share.
 #[derive(Clone, Default)]
-pub(crate) struct Shared(Arc<Mutex<HashMap<String, Record>>>, Arc<Mutex<Kill>>);
-
-/// When the instances are killed: their operations fail from then on, until they are started again.
-#[derive(Default)]
-struct Kill {
-    /// The number of writes until then.
-    after: Option<usize>,
-    /// True if the last write is still carried out.
-    is_carried_out: bool,
-}
-
-impl Kill {
-    /// Counts a write. Returns false if it is not carried out, and whether its response arrives.
-    fn write(&mut self) -> (bool, bool) {
-        match &mut self.after {
-            None => (true, true),
-            Some(0) => (false, false),
-            Some(left) => {
-                *left -= 1;
-                let is_last = *left == 0;
-                (!is_last || self.is_carried_out, !is_last)
-            }
-        }
-    }
-}
+pub(crate) struct Shared(Arc<Mutex<HashMap<String, Record>>>);
 
 impl Shared {
-    /// Kills all instances at a write, before or after it is carried out.
-    fn kill_at(&self, write: usize, is_carried_out: bool) {
-        let after = Some(write);
-        *self.1.lock().unwrap() = Kill {
-            after,
-            is_carried_out,
-        };
-    }
-
-    /// Starts the instances again. Returns true if they had been killed.
-    fn restart(&self) -> bool {
-        std::mem::take(&mut *self.1.lock().unwrap()).after == Some(0)
-    }
-
     fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }
@@ -106,18 +68,10 @@ impl Shared {
 
 impl Store for Shared {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-        if self.1.lock().unwrap().after == Some(0) {
-            return Box::pin(ready(Err(StoreError::unavailable("killed"))));
-        }
         Box::pin(ready(Ok(self.0.lock().unwrap().get(id).cloned())))
     }
 
     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
-        let (is_carried_out, arrives) = self.1.lock().unwrap().write();
-        let killed = || Err(StoreError::unavailable("killed"));
-        if !is_carried_out {
-            return Box::pin(ready(killed()));
-        }
         let mut records = self.0.lock().unwrap();
         let current = records.get(write.id);
         let outcome = if write.may_replace(current) {
@@ -126,14 +80,10 @@ impl Store for Shared {
         } else {
             PutOutcome::Conflict(current.cloned())
         };
-        Box::pin(ready(if arrives { Ok(outcome) } else { killed() }))
+        Box::pin(ready(Ok(outcome)))
     }
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
-        let (is_carried_out, arrives) = self.1.lock().unwrap().write();
-        if !is_carried_out || !arrives {
-            return Box::pin(ready(Err(StoreError::unavailable("killed"))));
-        }
         let mut records = self.0.lock().unwrap();
         if records.get(id).is_some_and(|it| it.version == version) {
             records.remove(id);
@@ -503,6 +453,38 @@ async fn page_of(response: reqwest::Response) -> (u16, String) {
 async fn answer_of(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
     (status, response.json().await.unwrap_or_default())
+}
+
+/// Returns the pages that differ from those of grants, for Chromium.
+pub(crate) async fn pages() -> Recorded {
+    let hosts = documents::Hosts::with_a_client();
+    let server = documents::serving(&hosts).await;
+    let app = "cursor://anysphere.cursor-mcp/oauth/callback";
+    let registration = json!({
+        "client_name": format!("<b>\u{202e}{}", "long name ".repeat(20)),
+        "redirect_uris": [app],
+    });
+    let (_, registered) = server.post_json("register", &registration).await;
+    let id = registered["client_id"].as_str().unwrap();
+    let local = ("redirect_uri", "http://localhost:3118/callback");
+    let mut pages = Recorded::new();
+    for (name, status, client, change) in [
+        ("document", 200, documents::ID, ("scope", "mail.send")),
+        ("program", 200, documents::ID, local),
+        ("app", 200, id, ("redirect_uri", app)),
+        ("unknown", 400, "unknown", local),
+    ] {
+        let url = server.authorize_url(client, &[change]);
+        let response = reqwest::get(url).await.unwrap();
+        assert_eq!(response.status(), status, "{name}");
+        let mut headers = response.headers().clone();
+        for name in ["set-cookie", "content-length", "date"] {
+            headers.remove(name);
+        }
+        let page = (status, headers, response.text().await.unwrap());
+        pages.insert(format!("sign-in-{name}"), page);
+    }
+    pages
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use test_support::{
     program,
 };
 
-use super::{Service, messages, revealing, revealing_tool, router, value_or_detail};
+use super::{Service, revealing, revealing_tool, router, value_or_detail};
 
 fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
     Service::ParameterStore.secrets(proxy, prefix)
@@ -37,68 +37,6 @@ async fn parameters_have_any_type_and_are_found_by_name_or_arn() {
         assert_eq!(requests.len(), 1);
         assert_eq!(requests[0].1["WithDecryption"], true);
     }
-}
-
-/// The responses are in the documented form: the emulator returns no selectors, and does not know
-/// that a slash before a name in the root changes nothing.
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn versions_labels_and_a_leading_slash_are_part_of_a_request_only() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
-    let parameter = |name: &str, selector: &str, value: &str| {
-        let arn = format!(
-            "arn:aws:ssm:us-east-1:1:parameter/{}",
-            name.trim_matches('/')
-        );
-        json!({"Name": name, "Selector": selector, "Value": value, "ARN": arn, "Version": 1})
-    };
-    for (requested, name) in [
-        ("KEY", "KEY"),
-        ("/KEY", "KEY"),
-        ("KEY", "/KEY"),
-        ("/a/KEY", "/a/KEY"),
-    ] {
-        let mut current = parameter(name, "", "current");
-        current.as_object_mut().unwrap().remove("Selector");
-        let parameters = [
-            parameter(name, ":3", "third"),
-            parameter(name, ":live", "labelled"),
-            current,
-        ];
-        proxy.respond_with(
-            200,
-            json!({"Parameters": parameters, "InvalidParameters": [format!("{requested}:4")]}),
-        );
-        let selected = [":3", "", ":live"].map(|selector| format!("{requested}{selector}"));
-        let router = revealing(&selected.each_ref().map(|it| &**it), secrets(&proxy, ""));
-        let values = value_or_detail(&router, "T.T").await;
-        assert_eq!(
-            values,
-            json!(["third", "current", "labelled"]),
-            "{requested}"
-        );
-        let router = revealing(&[&format!("{requested}:4")], secrets(&proxy, ""));
-        let detail = value_or_detail(&router, "T.T").await;
-        let place = format!("in the parameter '{requested}:4' of AWS");
-        assert!(detail.as_str().unwrap().contains(&place), "{detail}");
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_path_without_a_leading_slash_is_not_requested() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
-    for prefix in ["my-stack/", "/my-stack//"] {
-        let (_, detail) = messages(secrets(&proxy, prefix)).await;
-        let what = "is not a valid name for a parameter; a name with slashes begins with one";
-        assert!(
-            detail.contains(&format!("'{prefix}KEY' {what}")),
-            "{detail}"
-        );
-    }
-    assert_eq!(proxy.take_actions(), [""; 0]);
 }
 
 /// Parameter Store's messages for a parameter that the role may not read, whose key it may not use,
@@ -177,30 +115,6 @@ async fn a_throttled_request_is_not_split() {
         !sizes.is_empty() && sizes.iter().all(|&size| size == 3),
         "{sizes:?}"
     );
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_denial_names_the_resource_of_a_policy() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
-    let (code, message, _) = REFUSALS[0];
-    proxy.fail_with(400, code, message);
-    let arn = "arn:aws:ssm:eu-west-1:1:parameter/shared/";
-    for (prefix, resource) in [
-        ("", "arn:aws:ssm:us-east-1:*:parameter/KEY"),
-        ("/", "arn:aws:ssm:us-east-1:*:parameter/KEY"),
-        ("/a/b/", "arn:aws:ssm:us-east-1:*:parameter/a/b/KEY"),
-        (arn, "arn:aws:ssm:eu-west-1:1:parameter/shared/KEY"),
-    ] {
-        let (_, detail) = messages(secrets(&proxy, prefix)).await;
-        let allow = format!("allow ssm:GetParameters on {resource}");
-        assert!(detail.contains(&allow), "{detail}");
-    }
-    let router = revealing(&["KEY:3"], secrets(&proxy, "/a/"));
-    let detail = value_or_detail(&router, "T.T").await;
-    let allow = "allow ssm:GetParameters on arn:aws:ssm:us-east-1:*:parameter/a/KEY)";
-    assert!(detail.as_str().unwrap().contains(allow), "{detail}");
 }
 
 /// A function that reveals a secret, and whose store its settings choose.

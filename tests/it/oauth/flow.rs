@@ -1,7 +1,5 @@
 //! The authorization flow, from a challenge to a successful call, and the life of a grant.
 
-use std::time::Duration;
-
 use lambda_tools::{
     ApiKeys, Jwt, OAuth,
     client::{
@@ -9,15 +7,15 @@ use lambda_tools::{
         opentool::{
             FunctionCall, {self},
         },
-        oxp::{CallOutcome, CallRequest, ChallengeDecision},
+        oxp::{CallOutcome, CallRequest},
     },
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 use test_support::openid::{Act, Browser, OpenId};
 
 use super::{
     JWT_SECRET, ToolServer, allow, assert_value, call, challenge_in, client_with, missing_in,
-    serve, serve_as, serve_with, status,
+    serve, serve_as, status,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,16 +31,11 @@ async fn calls_succeed_after_the_user_allows_access_once() {
     );
     assert_ne!(challenge, server.challenge("user-2").await);
     assert_eq!(status(&challenge).await, "pending");
-    let wait = {
-        let (client, challenge) = (server.client.clone(), challenge.clone());
-        tokio::spawn(async move { client.wait_for(&challenge).await.unwrap() })
-    };
     let page = Browser::of("alice")
         .follow(&challenge.url, Act::Allow)
         .await;
     assert_eq!(page.status, 200);
     assert!(page.body.contains("You can close this window"), "{page:?}");
-    assert_eq!(wait.await.unwrap(), ChallengeDecision::Completed);
     assert_eq!(status(&challenge).await, "completed");
     assert_value(server.call("user-1").await, "alice");
     assert_value(server.call("user-1").await, "alice");
@@ -130,11 +123,11 @@ async fn allow_access(server: &ToolServer) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn an_expired_token_is_refreshed() {
+async fn an_expiring_token_is_refreshed() {
     let openid = OpenId::with(&[("ACCESS_TOKEN_TTL", "1"), ("ROTATE", "1")]);
     let server = serve(&openid).await;
     allow_access(&server).await;
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    // A token that expires within a minute is refreshed.
     for count in 1..=3 {
         assert_value(server.call("user-1").await, "alice");
         assert_eq!(openid.token_requests("refresh_token").await, (count, 0));
@@ -175,10 +168,6 @@ async fn denied_consent_fails_the_challenge_and_can_be_requested_again() {
     let page = Browser::of("alice").follow(&challenge.url, Act::Deny).await;
     assert!(page.body.contains("Not allowed"), "{page:?}");
     assert_eq!(status(&challenge).await, "failed");
-    assert_eq!(
-        server.client.wait_for(&challenge).await.unwrap(),
-        ChallengeDecision::Failed
-    );
     let again = server.challenge("user-1").await;
     assert_ne!(again.id, challenge.id);
     assert_eq!(
@@ -235,13 +224,12 @@ async fn status_checks_can_require_credentials() {
     let challenge = challenge_in(call(&client, "Account.Whoami", "user-1").await);
     let response = reqwest::get(&challenge.check_url).await.unwrap();
     assert_eq!(response.status(), 401);
-    let wait = tokio::spawn({
-        let challenge = challenge.clone();
-        async move { client.wait_for(&challenge).await.unwrap() }
-    });
     // The user's browser needs none.
     allow(&challenge).await;
-    assert_eq!(wait.await.unwrap(), ChallengeDecision::Completed);
+    let check = reqwest::Client::new().get(&challenge.check_url);
+    let check = check.header("oxp-api-key", "key-of-the-caller").send();
+    let body: Value = check.await.unwrap().json().await.unwrap();
+    assert_eq!(body["status"], "completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,22 +251,6 @@ async fn two_challenges_can_be_completed_concurrently() {
     for tool in tools {
         assert_value(call(&server.client, tool, "user-1").await, "alice");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn each_request_extends_the_life_of_a_challenge() {
-    let openid = OpenId::start();
-    let life = Duration::from_secs(2);
-    let server = serve_with(&openid, |it| it.challenges_expire_after(life)).await;
-    let challenge = server.challenge("user-1").await;
-    for _ in 0..4 {
-        tokio::time::sleep(Duration::from_millis(1200)).await;
-        assert_eq!(server.challenge("user-1").await, challenge);
-    }
-    assert_eq!(status(&challenge).await, "pending");
-    allow(&challenge).await;
-    assert_eq!(status(&challenge).await, "completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

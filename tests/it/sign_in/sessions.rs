@@ -1,17 +1,25 @@
 //! Codes, access tokens and refresh tokens: how long they live, and what ends them.
 
 use std::{
+    collections::BTreeSet,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use serde_json::{Value, json};
+use test_support::issuer::Userinfo;
 
-use super::{Browser, CALLBACK, Server, parameter};
+use super::{Browser, CALLBACK, Server, parameter, upstream_tokens, upstream_tokens_with};
 
 fn text(tokens: &Value, name: &str) -> String {
     let text = tokens[name].as_str();
     text.unwrap_or_else(|| panic!("{name} {tokens}")).to_owned()
+}
+
+#[track_caller]
+fn assert_invalid((status, answer): &(u16, Value)) {
+    let invalid = (400, &json!("invalid_grant"));
+    assert_eq!((*status, &answer["error"]), invalid, "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -19,17 +27,18 @@ async fn refresh_tokens_rotate_and_a_lost_response_is_repeated() {
     let server = Server::start().await;
     let (client, first) = server.tokens("alice").await;
     let first = text(&first, "refresh_token");
-    let (status, second) = server.refresh(&client, &first).await;
-    assert_eq!(status, 200, "{second}");
-    let second = text(&second, "refresh_token");
-    assert_ne!(first, second);
-    // The client has not got the response, and sends its token again.
-    let (status, again) = server.refresh(&client, &first).await;
-    assert_eq!(
-        (status, text(&again, "refresh_token")),
-        (200, second.clone())
-    );
-    let (status, third) = server.refresh(&client, &second).await;
+    // A client that has not got the response sends its token again, here several times at once.
+    let requests = (0..6).map(|_| server.refresh(&client, &first));
+    let answers = futures_util::future::join_all(requests).await;
+    let successors: BTreeSet<_> = answers
+        .iter()
+        .map(|(status, answer)| (*status, text(answer, "refresh_token")))
+        .collect();
+    let [(200, second)] = &successors.iter().collect::<Vec<_>>()[..] else {
+        panic!("{answers:?}");
+    };
+    assert_ne!(*second, first);
+    let (status, third) = server.refresh(&client, second).await;
     assert_eq!(status, 200, "{third}");
     let (status, said) = server.whose(&text(&third, "access_token")).await;
     assert_eq!((status, &said["user"]), (200, &json!("alice")));
@@ -43,28 +52,23 @@ async fn an_old_refresh_token_ends_the_session() {
     let second = text(&server.refresh(&client, &first).await.1, "refresh_token");
     let third = text(&server.refresh(&client, &second).await.1, "refresh_token");
     for stolen in [&first, &third] {
-        let (status, answer) = server.refresh(&client, stolen).await;
-        assert_eq!(
-            (status, &answer["error"]),
-            (400, &json!("invalid_grant")),
-            "{answer}"
-        );
+        assert_invalid(&server.refresh(&client, stolen).await);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_works_once_and_its_reuse_ends_the_session() {
+async fn a_code_works_once_for_a_minute_and_its_reuse_ends_the_session() {
     let server = Server::start().await;
     let client = server.registered(CALLBACK).await;
+    let late = server.code(&client, "alice").await;
+    server.later(Duration::from_secs(61));
+    assert_invalid(&server.redeem(&client, &late).await);
     let code = server.code(&client, "alice").await;
     let (status, tokens) = server.redeem(&client, &code).await;
     assert_eq!(status, 200, "{tokens}");
-    let (status, answer) = server.redeem(&client, &code).await;
-    assert_eq!((status, &answer["error"]), (400, &json!("invalid_grant")));
-    let (status, answer) = server
-        .refresh(&client, &text(&tokens, "refresh_token"))
-        .await;
-    assert_eq!((status, &answer["error"]), (400, &json!("invalid_grant")));
+    assert_invalid(&server.redeem(&client, &code).await);
+    let token = text(&tokens, "refresh_token");
+    assert_invalid(&server.refresh(&client, &token).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,85 +80,6 @@ async fn of_many_requests_with_one_code_one_succeeds() {
     let answers = futures_util::future::join_all(requests).await;
     let succeeded = answers.iter().filter(|(status, _)| *status == 200).count();
     assert_eq!(succeeded, 1, "{answers:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_refreshes_with_one_token_all_get_the_same_successor() {
-    let server = Server::start().await;
-    let (client, tokens) = server.tokens("alice").await;
-    let token = text(&tokens, "refresh_token");
-    let requests = (0..6).map(|_| server.refresh(&client, &token));
-    let answers = futures_util::future::join_all(requests).await;
-    let successors: std::collections::BTreeSet<_> = answers
-        .iter()
-        .map(|(status, answer)| (*status, text(answer, "refresh_token")))
-        .collect();
-    assert_eq!(successors.len(), 1, "{answers:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn someone_who_has_left_cannot_refresh() {
-    let server = Server::start().await;
-    let (client, tokens) = server.tokens("alice").await;
-    // From now on, the provider knows nobody.
-    server
-        .upstream
-        .change(|it| it.tokens = |_| json!({"error": "invalid_grant"}));
-    let (status, answer) = server
-        .refresh(&client, &text(&tokens, "refresh_token"))
-        .await;
-    assert_eq!((status, &answer["error"]), (400, &json!("invalid_grant")));
-    // The session has ended, even if the provider changes its mind.
-    server
-        .upstream
-        .change(|it| it.tokens = super::upstream_tokens);
-    let (status, _) = server
-        .refresh(&client, &text(&tokens, "refresh_token"))
-        .await;
-    assert_eq!(status, 400);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_does_not_answer_ends_no_session() {
-    let server = Server::start().await;
-    let (client, tokens) = server.tokens("alice").await;
-    let token = text(&tokens, "refresh_token");
-    server
-        .upstream
-        .change(|it| it.tokens = |_| json!({"error": "temporarily_unavailable"}));
-    let (status, answer) = server.refresh(&client, &token).await;
-    assert_eq!(status, 503, "{answer}");
-    server
-        .upstream
-        .change(|it| it.tokens = super::upstream_tokens);
-    let (status, answer) = server.refresh(&client, &token).await;
-    assert_eq!(status, 200, "{answer}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_must_still_be_the_same_and_allowed_at_each_refresh() {
-    let changed: [fn(&str) -> Value; 2] = [
-        |body| super::upstream_tokens_with(body, &json!({"sub": "mallory"})),
-        |body| super::upstream_tokens_with(body, &json!({"groups": ["other"]})),
-    ];
-    for changed in changed {
-        let server = Server::with(|it| it.allow("group:staff")).await;
-        let client = server.registered(CALLBACK).await;
-        let url = server.authorize_url(&client, &[]);
-        let claims = json!({"sub": "alice", "groups": ["staff"]});
-        let landed = Browser::new().sign_in_with(&url, &claims).await;
-        let code = parameter(&landed, "code").unwrap();
-        let (_, tokens) = server.redeem(&client, &code).await;
-        server.upstream.change(|it| it.tokens = changed);
-        let (status, answer) = server
-            .refresh(&client, &text(&tokens, "refresh_token"))
-            .await;
-        assert_eq!(
-            (status, &answer["error"]),
-            (400, &json!("invalid_grant")),
-            "{answer}"
-        );
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +112,7 @@ async fn without_a_refresh_token_of_the_provider_there_is_none() {
     let server = Server::start().await;
     server.upstream.change(|it| {
         it.tokens = |body| {
-            let mut tokens = super::upstream_tokens(body);
+            let mut tokens = upstream_tokens(body);
             tokens.as_object_mut().unwrap().remove("refresh_token");
             tokens
         };
@@ -205,12 +130,7 @@ async fn a_client_that_is_no_longer_listed_cannot_refresh() {
         .again(|it| it.allow("anyone").client("other.example"))
         .await;
     let token = text(&tokens, "refresh_token");
-    let (status, answer) = listed.refresh(&client, &token).await;
-    assert_eq!(
-        (status, &answer["error"]),
-        (400, &json!("invalid_grant")),
-        "{answer}"
-    );
+    assert_invalid(&listed.refresh(&client, &token).await);
     assert_eq!(server.refresh(&client, &token).await.0, 200);
 }
 
@@ -230,31 +150,6 @@ async fn a_tool_finds_the_token_that_the_sign_in_has_brought() {
         (200, &json!("upstream-access")),
         "{answer}"
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn codes_expire_after_a_minute() {
-    let server = Server::start().await;
-    let client = server.registered(CALLBACK).await;
-    let code = server.code(&client, "alice").await;
-    server.later(Duration::from_secs(61));
-    let (status, answer) = server.redeem(&client, &code).await;
-    assert_eq!(
-        (status, &answer["error"]),
-        (400, &json!("invalid_grant")),
-        "{answer}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_token_before_the_current_one_ends_the_session_after_a_minute() {
-    let server = Server::start().await;
-    let (client, tokens) = server.tokens("alice").await;
-    let first = text(&tokens, "refresh_token");
-    let second = text(&server.refresh(&client, &first).await.1, "refresh_token");
-    server.later(Duration::from_secs(61));
-    assert_eq!(server.refresh(&client, &first).await.0, 400);
-    assert_eq!(server.refresh(&client, &second).await.0, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -280,83 +175,6 @@ async fn a_session_lasts_for_thirty_days_without_use_and_its_tokens_for_half_an_
     );
 }
 
-/// Instances are killed at each write of the flow, before and after it is carried out, and started
-/// again. The client and the browser repeat what got no answer.
-#[tokio::test(flavor = "multi_thread")]
-async fn instances_that_are_killed_lose_no_session_that_was_confirmed() {
-    let (mut kills, mut write) = (0, 0);
-    loop {
-        write += 1;
-        let mut killed = false;
-        for is_carried_out in [false, true] {
-            let server = Server::start().await;
-            let client = server.registered(CALLBACK).await;
-            server.store.kill_at(write, is_carried_out);
-            let context = format!("write {write}, {is_carried_out}");
-            let tokens = flow(&server, &client, &mut killed).await;
-            let (status, said) = server.whose(&text(&tokens, "access_token")).await;
-            assert_eq!((status, &said["user"]), (200, &json!("alice")), "{context}");
-            let (status, answer) = refresh(&server, &client, &tokens, &mut killed).await;
-            assert_eq!(status, 200, "{context} {answer}");
-            assert_eq!(
-                server
-                    .refresh(&client, &text(&answer, "refresh_token"))
-                    .await
-                    .0,
-                200
-            );
-            server.store.restart();
-        }
-        kills += usize::from(killed);
-        if !killed {
-            break;
-        }
-    }
-    // The sign-in, its end, the grant, the session, its tokens, and the writes of the refresh.
-    assert!(kills >= 8, "{kills}");
-}
-
-/// Signs alice in and gets tokens, from the beginning again after each kill.
-async fn flow(server: &Server, client: &str, killed: &mut bool) -> Value {
-    for _ in 0..3 {
-        let (browser, url) = (Browser::new(), server.authorize_url(client, &[]));
-        let (_, page) = browser.open(url.as_str()).await;
-        let form = test_support::openid::form_in(&page).unwrap();
-        let (status, provider) = browser.submit(&url, form, "continue").await;
-        if status == 303 {
-            let provider = provider.parse().unwrap();
-            let callback = super::callback_of(&provider, &json!({"sub": "alice"}));
-            let (_, landed) = browser.open(callback.as_str()).await;
-            // The browser opens the page again, which has been used up, or not.
-            let again = browser.open(callback.as_str()).await;
-            assert!(again.0 >= 400 || landed.contains("error=") || !landed.starts_with("http"));
-            let landed = landed.parse().ok();
-            if let Some(code) = landed.and_then(|it| parameter(&it, "code")) {
-                let (status, tokens) = server.redeem(client, &code).await;
-                if status == 200 {
-                    return tokens;
-                }
-            }
-        }
-        *killed |= server.store.restart();
-    }
-    panic!("the user cannot sign in");
-}
-
-/// Refreshes, again with the same token after a kill.
-async fn refresh(server: &Server, client: &str, tokens: &Value, killed: &mut bool) -> (u16, Value) {
-    let token = text(tokens, "refresh_token");
-    let first = server.refresh(client, &token).await;
-    *killed |= server.store.restart();
-    if first.0 == 200 {
-        return first;
-    }
-    assert_eq!(first.0, 503, "{first:?}");
-    // The lease of a refresh that was killed.
-    server.later(Duration::from_secs(21));
-    server.refresh(client, &token).await
-}
-
 /// Signs alice in with groups, and returns the client and its tokens.
 async fn member(server: &Server, claims: &Value) -> (String, Value) {
     let client = server.registered(CALLBACK).await;
@@ -377,7 +195,7 @@ async fn groups_are_those_of_the_newest_id_token() {
     let groups = async |tokens: &Value| server.whose(&text(tokens, "access_token")).await.1;
     assert_eq!(groups(&tokens).await["groups"], json!(["staff", "admin"]));
     server.upstream.change(|it| {
-        it.tokens = |body| super::upstream_tokens_with(body, &json!({"groups": ["staff"]}));
+        it.tokens = |body| upstream_tokens_with(body, &json!({"groups": ["staff"]}));
     });
     let token = text(&tokens, "refresh_token");
     let (status, tokens) = server.refresh(&client, &token).await;
@@ -391,112 +209,117 @@ async fn groups_are_those_of_the_newest_id_token() {
 
 /// OpenID Connect Core 1.0, 12.2: a refresh need not bring an ID token.
 fn without_id_token(body: &str) -> Value {
-    let mut tokens = super::upstream_tokens(body);
-    if body.contains("refresh_token") {
-        tokens.as_object_mut().unwrap().remove("id_token");
-    }
+    let mut tokens = upstream_tokens(body);
+    tokens["access_token"] = "newest".into();
+    tokens.as_object_mut().unwrap().remove("id_token");
     tokens
 }
 
-/// OpenID Connect Core 1.0, 5.3: the userinfo endpoint says who the user is then.
+/// The provider's tokens, and its userinfo.
+type Provider = (fn(&str) -> Value, Option<Userinfo>);
+
+/// Returns a provider that has only tokens.
+fn issues(tokens: fn(&str) -> Value) -> Provider {
+    (tokens, None)
+}
+
+/// Returns what the provider says in a refresh without an ID token. It is asked with the newest
+/// token.
+fn says(userinfo: Userinfo) -> Provider {
+    (without_id_token, Some(userinfo))
+}
+
+/// Asks the provider at each refresh whether the user is still the same and may still sign in.
+/// OpenID Connect Core 1.0, 5.3: without an ID token, the userinfo endpoint says so.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_left_a_group_loses_access_without_an_id_token_too() {
-    type Userinfo = fn(&str) -> (u16, Value);
-    let cases: [(Userinfo, u16); 14] = [
-        (|_| (200, json!({"sub": "alice", "groups": ["staff"]})), 200),
+async fn each_refresh_asks_the_provider_who_the_user_is() {
+    let cases: [(Provider, u16); 20] = [
+        (issues(|_| json!({"error": "invalid_grant"})), 400),
+        (issues(|_| json!({"error": "temporarily_unavailable"})), 503),
         (
-            |_| (200, json!({"sub": "alice", "groups": ["staff", "new"]})),
-            200,
-        ),
-        (|_| (200, json!({"sub": "alice", "groups": ["other"]})), 400),
-        (|_| (200, json!({"sub": "alice", "groups": []})), 400),
-        (|_| (200, json!({"sub": "alice"})), 400),
-        // 5.3.2: it must not be used for anyone else.
-        (
-            |_| (200, json!({"sub": "mallory", "groups": ["staff"]})),
+            issues(|body| upstream_tokens_with(body, &json!({"sub": "mallory"}))),
             400,
         ),
-        (|_| (200, json!({"groups": ["staff"]})), 400),
-        (|_| (200, json!({"sub": "", "groups": ["staff"]})), 400),
-        (|_| (200, json!(["alice"])), 400),
-        (|_| (401, json!({"error": "invalid_token"})), 400),
-        (|_| (403, json!({})), 400),
-        (|_| (500, json!({})), 503),
-        (|_| (429, json!({})), 503),
-        (|_| (302, json!({})), 503),
+        (
+            issues(|body| upstream_tokens_with(body, &json!({"groups": ["other"]}))),
+            400,
+        ),
+        (
+            says(|_| (200, json!({"sub": "1", "groups": ["staff"]}))),
+            200,
+        ),
+        (
+            says(|_| {
+                (
+                    200,
+                    json!({"sub": "1", "oid": "alice", "groups": ["staff", "new"]}),
+                )
+            }),
+            200,
+        ),
+        (
+            says(|_| {
+                (
+                    200,
+                    json!({"sub": "1", "oid": "mallory", "groups": ["staff"]}),
+                )
+            }),
+            400,
+        ),
+        (
+            says(|_| (200, json!({"sub": "1", "groups": ["other"]}))),
+            400,
+        ),
+        (says(|_| (200, json!({"sub": "1", "groups": []}))), 400),
+        (says(|_| (200, json!({"sub": "1"}))), 400),
+        // 5.3.2: it must not be used for anyone else.
+        (
+            says(|_| (200, json!({"sub": "2", "groups": ["staff"]}))),
+            400,
+        ),
+        (says(|_| (200, json!({"groups": ["staff"]}))), 400),
+        (
+            says(|_| (200, json!({"sub": "", "groups": ["staff"]}))),
+            400,
+        ),
+        (says(|_| (200, json!(["1"]))), 400),
+        (says(|_| (401, json!({"error": "invalid_token"}))), 400),
+        (says(|_| (403, json!({}))), 400),
+        (says(|_| (500, json!({}))), 503),
+        (says(|_| (429, json!({}))), 503),
+        (says(|_| (302, json!({}))), 503),
+        (
+            says(|credentials| match credentials {
+                "Bearer newest" => (200, json!({"sub": "1", "groups": ["staff"]})),
+                _ => (401, json!({})),
+            }),
+            200,
+        ),
     ];
-    for (number, (userinfo, expected)) in cases.into_iter().enumerate() {
-        let server = Server::with(|it| it.allow("group:staff")).await;
-        server.upstream.change(|it| {
-            it.tokens = without_id_token;
-            it.userinfo = Some(userinfo);
-        });
-        let claims = json!({"sub": "alice", "groups": ["staff"]});
+    for (number, ((tokens_of, userinfo), expected)) in cases.into_iter().enumerate() {
+        let server = Server::with(|it| it.allow("group:staff").user_claim("oid")).await;
+        server.upstream.change(|it| it.userinfo = userinfo);
+        let claims = json!({"sub": "1", "oid": "alice", "groups": ["staff"]});
         let (client, tokens) = member(&server, &claims).await;
         let token = text(&tokens, "refresh_token");
+        server.upstream.change(|it| it.tokens = tokens_of);
         let (status, answer) = server.refresh(&client, &token).await;
         assert_eq!(status, expected, "{number} {answer}");
         if status == 200 {
             let (_, said) = server.whose(&text(&answer, "access_token")).await;
-            assert_eq!(said["groups"], userinfo("").1["groups"]);
+            let groups = userinfo.map(|it| it("Bearer newest").1["groups"].clone());
+            assert_eq!(said["user"], "alice");
+            assert_eq!(Some(&said["groups"]), groups.as_ref());
             continue;
         }
         // What has ended does not begin again, and what has not goes on.
         server.upstream.change(|it| {
-            it.userinfo = Some(|_| (200, json!({"sub": "alice", "groups": ["staff"]})));
+            it.tokens = upstream_tokens;
+            it.userinfo = None;
         });
         let again = if expected == 503 { 200 } else { 400 };
         let (status, answer) = server.refresh(&client, &token).await;
         assert_eq!(status, again, "{number} {answer}");
-    }
-}
-
-/// It is asked with the token that the refresh has brought.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_userinfo_endpoint_gets_the_newest_access_token() {
-    let server = Server::start().await;
-    server.upstream.change(|it| {
-        it.tokens = |body| {
-            let mut tokens = without_id_token(body);
-            if body.contains("refresh_token") {
-                tokens["access_token"] = "newest".into();
-            }
-            tokens
-        };
-        it.userinfo = Some(|credentials| match credentials {
-            "Bearer newest" => (200, json!({"sub": "alice"})),
-            _ => (401, json!({})),
-        });
-    });
-    let (client, tokens) = server.tokens("alice").await;
-    let token = text(&tokens, "refresh_token");
-    let (status, answer) = server.refresh(&client, &token).await;
-    assert_eq!(status, 200, "{answer}");
-}
-
-/// Userinfo need not have the claim that is the user, but must not name another user.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_user_stays_the_same_whatever_claim_it_is() {
-    type Userinfo = fn(&str) -> (u16, Value);
-    let cases: [(Userinfo, u16); 3] = [
-        (|_| (200, json!({"sub": "1"})), 200),
-        (|_| (200, json!({"sub": "1", "oid": "alice"})), 200),
-        (|_| (200, json!({"sub": "1", "oid": "mallory"})), 400),
-    ];
-    for (userinfo, expected) in cases {
-        let server = Server::with(|it| it.allow("user:alice").user_claim("oid")).await;
-        server.upstream.change(|it| {
-            it.tokens = without_id_token;
-            it.userinfo = Some(userinfo);
-        });
-        let (client, tokens) = member(&server, &json!({"sub": "1", "oid": "alice"})).await;
-        let token = text(&tokens, "refresh_token");
-        let (status, answer) = server.refresh(&client, &token).await;
-        assert_eq!(status, expected, "{answer}");
-        if status == 200 {
-            let (_, said) = server.whose(&text(&answer, "access_token")).await;
-            assert_eq!(said["user"], "alice");
-        }
     }
 }
 
@@ -508,7 +331,7 @@ async fn a_session_survives_the_refresh_of_another_one() {
     let server = Server::with(|it| it.allow("group:staff")).await;
     server.upstream.change(|it| {
         it.tokens = |body| {
-            let mut tokens = super::upstream_tokens(body);
+            let mut tokens = upstream_tokens(body);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             tokens["access_token"] = format!("upstream-{number}").into();
             tokens
@@ -546,48 +369,37 @@ async fn a_session_survives_the_refresh_of_another_one() {
 /// However often its tokens are used: the limit counts from the sign-in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_ends_with_its_longest_life() {
-    type Change = fn(lambda_tools::SignIn) -> lambda_tools::SignIn;
-    let day = Duration::from_hours(24);
-    let cases: [(Change, Duration); 3] = [
-        (|it| it.allow("anyone"), 30 * day),
-        (
-            |it| {
-                it.allow("anyone")
-                    .sessions_end_after(Duration::from_hours(1))
-            },
-            Duration::from_hours(1),
-        ),
-        (
-            |it| {
-                it.allow("anyone")
-                    .sessions_end_after(Duration::from_hours(90 * 24))
-            },
-            90 * day,
-        ),
-    ];
-    for (change, life) in cases {
-        let server = Server::with(change).await;
+    let (hour, days) = (Duration::from_hours(1), Duration::from_hours(90 * 24));
+    for (setting, life) in [
+        (None, Duration::from_hours(30 * 24)),
+        (Some(hour), hour),
+        (Some(days), days),
+    ] {
+        let server = Server::with(|it| match setting {
+            Some(life) => it.allow("anyone").sessions_end_after(life),
+            None => it.allow("anyone"),
+        });
+        let server = server.await;
         let (client, mut tokens) = server.tokens("alice").await;
         let refresh = async |tokens: &Value| {
             server
                 .refresh(&client, &text(tokens, "refresh_token"))
                 .await
         };
-        for _ in 0..4 {
-            server.later(life / 5);
+        let quarter = life / 4;
+        for time in [
+            quarter,
+            quarter,
+            quarter,
+            quarter.saturating_sub(Duration::from_secs(30)),
+        ] {
+            server.later(time);
             let (status, answer) = refresh(&tokens).await;
             assert_eq!(status, 200, "{life:?} {answer}");
             tokens = answer;
         }
-        server.later((life / 5).saturating_sub(Duration::from_secs(30)));
-        let (status, last) = refresh(&tokens).await;
-        assert_eq!(status, 200, "{life:?} {last}");
         server.later(Duration::from_secs(31));
-        for tokens in [&last, &tokens] {
-            let (status, answer) = refresh(tokens).await;
-            let invalid = (400, &json!("invalid_grant"));
-            assert_eq!((status, &answer["error"]), invalid, "{life:?} {answer}");
-        }
+        assert_invalid(&refresh(&tokens).await);
         // The user signs in again.
         let code = server.code(&client, "alice").await;
         assert_eq!(server.redeem(&client, &code).await.0, 200);

@@ -55,51 +55,6 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
     }
 }
 
-/// RFC 7591, 2: every member but `redirect_uris` may be absent, and `null` is no value.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_member_that_is_null_is_absent_in_a_registration() {
-    let server = Server::start().await;
-    let register = async |member: &str, value: Value| {
-        let mut body = json!({"redirect_uris": ["http://localhost/cb"]});
-        body[member] = value;
-        let request = Client::new().post(format!("{}/register", server.url));
-        let response = request.body(body.to_string()).send().await.unwrap();
-        super::answer_of(response).await
-    };
-    for member in [
-        "application_type",
-        "client_id",
-        "client_name",
-        "client_uri",
-        "contacts",
-        "grant_types",
-        "jwks",
-        "logo_uri",
-        "response_types",
-        "scope",
-        "software_id",
-        "token_endpoint_auth_method",
-        "unknown",
-    ] {
-        let (status, answer) = register(member, Value::Null).await;
-        assert_eq!(status, 201, "{member} {answer}");
-        assert_eq!(answer["client_name"], "", "{member}");
-    }
-    assert_eq!(
-        register("client_name", json!("App")).await.1["client_name"],
-        "App"
-    );
-    for (member, value) in [
-        ("redirect_uris", Value::Null),
-        ("redirect_uris", json!([null])),
-        ("client_name", json!(5)),
-        ("client_name", json!(["App"])),
-    ] {
-        let (status, answer) = register(member, value.clone()).await;
-        assert_eq!(status, 400, "{member} {value} {answer}");
-    }
-}
-
 /// RFC 6749, 5.2: the status is 401 and the challenge that of the client's scheme, if the client has
 /// tried to authenticate. All clients are public here.
 #[tokio::test(flavor = "multi_thread")]
@@ -319,7 +274,6 @@ async fn at_github_members_of_an_organization_sign_in() {
         ("TOOLS_SIGN_IN_CLIENT_SECRET", "s"),
         ("TOOLS_SIGN_IN_ISSUER", &github.url),
         ("TOOLS_SIGN_IN_PROVIDER", "github"),
-        ("TOOLS_SIGN_IN_USER_CLAIM", "login"),
     ]));
     let server = Server::in_a_process(url).await;
     let client = server.registered(CALLBACK).await;
@@ -342,7 +296,7 @@ async fn at_github_members_of_an_organization_sign_in() {
     let (_, said) = server.whose(tokens["access_token"].as_str().unwrap()).await;
     assert_eq!(
         (&said["user"], &said["groups"]),
-        (&json!("octocat"), &json!(["acme"]))
+        (&json!("1"), &json!(["acme"]))
     );
     let token = tokens["refresh_token"].as_str().unwrap();
     // GitHub is overloaded: nothing is lost.

@@ -221,12 +221,6 @@ impl AwsProxy {
         self.send("AmazonSSM.PutParameter", parameter).await;
     }
 
-    /// Changes the value of a parameter.
-    pub async fn change_parameter(&self, name: &str, value: &str) {
-        let parameter = json!({"Name": name, "Value": value, "Overwrite": true});
-        self.send("AmazonSSM.PutParameter", parameter).await;
-    }
-
     /// Creates a table like those of the template.
     pub async fn create_table(&self, name: &str) {
         let table = json!({
