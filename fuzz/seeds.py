@@ -32,7 +32,11 @@ def bodies():
         body = event.get("body") if isinstance(event, dict) else None
         if not isinstance(body, str):
             continue
-        body = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
+        try:
+            body = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
+        except ValueError:
+            # An event whose body is not valid.
+            continue
         yield event.get("rawPath") or event.get("path") or "", body
 
 
@@ -46,11 +50,6 @@ def event():
         is_protected = any(word in folder for word in ("authentication", "jwt", "key", "tenants"))
         setting = "k" if is_protected else "s" if "direct" in folder else "o"
         yield (setting + text).encode(errors="replace")
-
-
-def agentcore():
-    for seed in event():
-        yield seed[1:]
 
 
 def document():
@@ -69,44 +68,30 @@ def document():
         }, separators=(",", ":")).encode()
 
 
-def body(end):
-    return (body for path, body in bodies() if path.rstrip("/").endswith(end))
-
-
-def body_oxp():
-    yield from body("/call")
-    yield b'{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
+def body():
+    ends = {"/opentool/call": b"t", "/call": b"o", "/mcp": b"m"}
+    for path, text in bodies():
+        for end, protocol in ends.items():
+            if path.rstrip("/").endswith(end):
+                yield protocol + text
+                break
+    yield b'o{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
     for length in (0, 3, 8, 16, 36):
         text = "0123456789abcdefghijklmnopqrstuvwxyz"[:length]
         # A tool gets only the tokens and secrets that it names.
         for tool, provider, secret in (("Fuzz.Dynamic@1", text, text), ("Gmail.GetEmails", "google", text), ("SMS.Send", text, "TWILIO_API_KEY")):
             context = {"user_id": text, "authorization": [{"id": provider, "token": text}], "secrets": [{"id": secret, "value": text}]}
             call = {"tool_id": tool, "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
-            yield json.dumps(call, separators=(",", ":")).encode()
+            yield b"o" + json.dumps(call, separators=(",", ":")).encode()
     for schema in (b"urn:oxp:1.0", b"otc://1.0"):
-        yield b'{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
-
-
-def body_opentool():
-    yield from body("/opentool/call")
+        yield b'o{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
     for call_id in (b"1", b"01234567", b"0123456789abcdefghijklmnopqrstuvwxyz"):
-        yield b'{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"%s"}' % call_id
-
-
-def body_mcp():
-    yield from body("/mcp")
-    for call_id in (b"1", b"01234567", b"0123456789abcdefghijklmnopqrstuvwxyz"):
-        yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]},"_meta":{"lambda-tools/call-id":"%s"}}}' % call_id
+        yield b't{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"%s"}' % call_id
+        yield b'm{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]},"_meta":{"lambda-tools/call-id":"%s"}}}' % call_id
     meta = b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}'
-    yield b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Ask","arguments":{},"_meta":{%s,"lambda-tools/call-id":"c"},"inputResponses":{"a":{"action":"accept","content":{"a":3}}}}}' % meta
-    yield b'{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{"_meta":{%s}}}' % meta
-    yield b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
-
-
-def call():
-    for format in range(6):
-        for texts in (["c"], ["0123456789", "trace-0123", "user-01234", *["google", "token-0123"] * 3, *["KEY", "value-0123"] * 3, "name", "text"]):
-            yield bytes([format]) + "\0".join(texts).encode()
+    yield b'm{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Ask","arguments":{},"_meta":{%s,"lambda-tools/call-id":"c"},"inputResponses":{"a":{"action":"accept","content":{"a":3}}}}}' % meta
+    yield b'm{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{"_meta":{%s}}}' % meta
+    yield b'm{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
 
 
 def schemas(value):
@@ -146,26 +131,6 @@ def schema():
             yield (json.dumps(one, separators=(",", ":")) + json.dumps(value, separators=(",", ":"))).encode()
 
 
-def typed():
-    inputs = [
-        {"byte": 255, "signed": -5, "wide": -9223372036854775808, "unsigned": 18446744073709551615, "float": 1.5, "small": 0.1, "percent": 100, "nonzero": 1},
-        {"colour": "dark-blue", "shape": {"kind": "box", "width": 3}, "external": {"One": 5}, "adjacent": {"type": "Texts", "data": ["a"]}, "untagged": {"first": True}, "colours": ["red", "5"]},
-        {"home": {"streetName": "A", "number": 3, "countries": ["x", None]}, "others": [], "by_name": {"a": {"streetName": "b"}}, "counts": {"a": 1}, "pair": [1, "x"], "flags": [True, False, True], "letter": "é", "any": [1]},
-        {"query": "q", "offset": 3, "limit": 5, "kind": "circle", "radius": 1},
-        {"code": "AB12", "mail": "a@b.example", "page": "https://a.example/", "words": ["a"], "of": "x", "count": -3},
-    ]
-    variants = [
-        {"colour": "red", "shape": {"kind": "point"}, "external": "Unit", "adjacent": {"type": "Unit"}, "untagged": 5},
-        {"colour": "red", "external": {"Several": {"text": "t"}}, "adjacent": {"type": "Number", "data": -1}, "untagged": "t"},
-        {"byte": 1.0, "signed": None, "float": 3},
-        {"query": "q", "kind": None, "limit": None},
-        {"code": "AB1", "from": "x"},
-    ]
-    for kind in range(5):
-        for value in inputs + variants:
-            yield bytes([kind]) + json.dumps(value, separators=(",", ":")).encode()
-
-
 def jwt():
     for path in sorted((EVENTS / "jwt").glob("*.json")):
         if path.name.endswith(".expected.json"):
@@ -190,48 +155,13 @@ def jwt():
     yield b'k{"keys":[{"kty":"EC","crv":"P-256","kid":"1","key_ops":["verify"],"x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"oct","k":"AA"}]}'
 
 
-def oauth_callback():
-    yield b"GET /authorization/google/callback?state={state}&code=c HTTP/1.1\ncookie: {cookie}\n\n"
-    yield b"GET /authorization/google/callback?state={state}&code=c\n\n"
-    yield b"GET /authorization/google/callback?state=x&code=c&iss=https://accounts.example&error=access_denied\ncookie: {cookie}; a=b\n\n"
-    yield b"HEAD /authorization/google/callback?state={state}&code=c\ncookie: {cookie}\n\n"
-    yield b"GET /authorization/challenges/{id}/start\ncookie: {cookie}\n\n"
-    yield b"POST /authorization/challenges/{id}/start\ncookie: {cookie}\n\nform={form}"
-    yield b"POST /authorization/challenges/{id}/start\n\nform={form}&form=x"
-    yield b"GET /authorization/challenges/{id}\n\n"
-    yield b"user:user-1"
-    yield "user:<b>\"é'&\u202e".encode()
-
-
-def hidden():
+def redaction():
     secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "SID-0123456789:token-0123456789", "a key/+*~'0123", "pässwört-🔑-0123")
     around = (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "=="))
     for encoding in range(18):
         for secret in secrets:
             for before, after in around:
                 yield bytes([encoding]) + b"\0".join([secret.encode(), before.encode(), after.encode()])
-
-
-def redaction():
-    yield from hidden()
-
-
-def recording():
-    for number, one in enumerate(hidden()):
-        yield bytes([number % 5, number // 5 % 5]) + one
-
-
-def reply():
-    for value in expected():
-        if isinstance(value, dict) and "jsonrpc" in value:
-            value["id"] = "id-1"
-        yield json.dumps(value, separators=(",", ":")).encode()
-    yield b"{\"id\":\"id-1\",\"result\":{\"content\":[],\"content\":[{}]}}"
-    yield b"1696507200"
-    yield b"Sun, 06 Nov 1994 08:49:47 GMT"
-
-
-TARGETS = [agentcore, document, event, body_oxp, body_opentool, body_mcp, call, schema, typed, jwt, oauth_callback, redaction, recording, reply]
 
 
 def make(folder, target):

@@ -70,7 +70,7 @@ pub(crate) fn assemble(
         quotas,
         clock: clock.clone(),
         is_healthy: server.is_healthy,
-        lists_callable: server.lists_callable.unwrap_or_default(),
+        lists_callable: server.lists_callable,
         shows_calls: server.shows_calls,
         watch: server.watch,
         worker: Worker::default(),

@@ -262,13 +262,12 @@ pub use server_info::ServerInfo;
 pub use {axum, http, schemars, serde_json};
 
 /// What the fuzz targets check directly. It carries no promise.
+#[cfg(feature = "oidc")]
 #[doc(hidden)]
 pub mod seams {
-    #[cfg(feature = "oidc")]
     pub use crate::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
     #[cfg(feature = "sign-in")]
     pub use crate::auth::sign_in::DocumentNetwork;
-    pub use crate::testing::record::recording_of;
 }
 
 /// Compiles the code in README.md.

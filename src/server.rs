@@ -57,7 +57,7 @@ pub struct Server {
     pub(crate) events: Option<Vec<EventKind>>,
     pub(crate) streaming: Option<Vec<EventKind>>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
-    pub(crate) lists_callable: Option<bool>,
+    pub(crate) lists_callable: bool,
     pub(crate) task_after: Duration,
     pub(crate) explorer: Option<bool>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -89,7 +89,7 @@ impl Server {
             events: None,
             streaming: None,
             agentcore_user: None,
-            lists_callable: None,
+            lists_callable: false,
             task_after: TASK_AFTER,
             explorer: None,
             is_healthy: None,
@@ -249,8 +249,7 @@ impl Server {
     }
 
     /// Sets the header in which an `AgentCore` Gateway passes on the user of a call
-    /// ([`agentcore`](crate::agentcore)). By default the environment decides (see
-    /// [`serve`](crate::serve)); without a setting, such calls have no user.
+    /// ([`agentcore`](crate::agentcore)). Without it, such calls have no user.
     #[must_use]
     pub fn agentcore_user(mut self, user: AgentCoreUser) -> Self {
         self.agentcore_user = Some(user);
@@ -259,11 +258,10 @@ impl Server {
 
     /// Shows each caller only the tools that its token has the [scopes](crate::Tool::scope) for. By
     /// default lists show all tools, because clients ask their user for a missing scope only when
-    /// they call a tool. Callers without a token see all tools. By default the environment decides
-    /// (see [`serve`](crate::serve)).
+    /// they call a tool. Callers without a token see all tools.
     #[must_use]
     pub fn list_only_callable_tools(mut self) -> Self {
-        self.lists_callable = Some(true);
+        self.lists_callable = true;
         self
     }
 

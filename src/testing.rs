@@ -184,16 +184,6 @@ impl LambdaFunction {
     }
 
     fn response_in(response: &Value) -> Result<ExpectedResponse, crate::Error> {
-        if response.get("statusCode").is_none() {
-            // A call by itself: the answer is the body alone.
-            let body = response.to_string();
-            let headers = HeaderMap::new();
-            return Ok(ExpectedResponse::of(
-                StatusCode::OK,
-                &headers,
-                body.as_bytes(),
-            ));
-        }
         let mut headers = HeaderMap::new();
         for map in [&response["headers"], &response["multiValueHeaders"]] {
             for (name, value) in map.as_object().into_iter().flatten() {
@@ -201,9 +191,11 @@ impl LambdaFunction {
                 headers.insert(http::HeaderName::try_from(name)?, value.parse()?);
             }
         }
-        let status = response["statusCode"].as_u64().unwrap_or_default();
-        let status = StatusCode::from_u16(u16::try_from(status)?)?;
-        let body = response["body"].as_str().unwrap_or_default();
+        let status = response["statusCode"].as_u64();
+        // A call by itself: the answer is the body alone.
+        let answer = response.to_string();
+        let body = status.map_or(&*answer, |_| response["body"].as_str().unwrap_or_default());
+        let status = StatusCode::from_u16(u16::try_from(status.unwrap_or(200))?)?;
         Ok(ExpectedResponse::of(status, &headers, body.as_bytes()))
     }
 }

@@ -13,18 +13,19 @@ use crate::{
     MemoryBound, bounded,
     responses::{self, Response},
     runtime::wait,
-    server::{Functions, FuzzedFunction, SEARCH, Setting},
+    server::{FuzzedFunction, SEARCH, Setting, function},
 };
 
 /// A value of JSON takes up to a few hundred bytes, and two bytes of text; an event is held as
 /// text, as a request and as a response at the same time. Validators of schemas are built on first
 /// use.
-const BOUND: MemoryBound = MemoryBound {
+pub(crate) const BOUND: MemoryBound = MemoryBound {
     per_byte: 512,
     base: 16 << 20,
 };
 
-static FUNCTIONS: LazyLock<Functions> = LazyLock::new(Functions::new);
+static FUNCTIONS: LazyLock<[FuzzedFunction; 3]> =
+    LazyLock::new(|| [Setting::Open, Setting::Protected, Setting::Small].map(function));
 
 pub fn run(data: &[u8]) {
     let Some((setting, text)) = data.split_first() else {
@@ -34,7 +35,7 @@ pub fn run(data: &[u8]) {
         return;
     };
     responses::prepare();
-    let function = FUNCTIONS.get(Setting::of(*setting));
+    let function = &FUNCTIONS[Setting::of(*setting) as usize];
     function.store.reset();
     bounded(data.len(), BOUND, || check_event(function, text));
 }

@@ -9,7 +9,7 @@ use lambda_tools::{
     oauth::Provider, secrets::Secrets, testing::LambdaFunction,
 };
 
-pub(crate) use tools::toolkit;
+use tools::toolkit;
 
 use crate::{encodings::SecretSearch, store::ResettableStore};
 
@@ -54,23 +54,20 @@ impl Setting {
     }
 }
 
-/// Returns a provider whose address is never reached: no challenge of these servers can be
+/// Returns a provider whose addresses are never reached: no challenge of these servers can be
 /// completed.
-pub(crate) fn google(token_url: &str) -> Provider {
-    let authorize = "https://accounts.example/authorize";
-    Provider::new(
-        "google",
-        "client",
-        "GOOGLE_CLIENT_SECRET",
-        authorize,
-        token_url,
-    )
-    .title("Google <&> \"Co\"")
+fn google() -> Provider {
+    let (authorize, token) = (
+        "https://accounts.example/authorize",
+        "http://127.0.0.1:9/token",
+    );
+    Provider::new("google", "client", "GOOGLE_CLIENT_SECRET", authorize, token)
+        .title("Google <&> \"Co\"")
 }
 
 pub(crate) fn function(setting: Setting) -> FuzzedFunction {
     let store = ResettableStore::default();
-    let oauth = OAuth::with([google("http://127.0.0.1:9/token")]).in_store(store.clone());
+    let oauth = OAuth::with([google()]).in_store(store.clone());
     let server = Server::new(toolkit())
         .secrets(Secrets::fixed(SECRETS))
         .idempotency(Idempotency::in_store(store.clone()))
@@ -97,18 +94,4 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
     };
     let function = LambdaFunction::new(server);
     FuzzedFunction { function, store }
-}
-
-/// The functions with each setting.
-pub(crate) struct Functions([FuzzedFunction; 3]);
-
-impl Functions {
-    pub(crate) fn new() -> Self {
-        let settings = [Setting::Open, Setting::Protected, Setting::Small];
-        Self(settings.map(function))
-    }
-
-    pub(crate) fn get(&self, setting: Setting) -> &FuzzedFunction {
-        &self.0[setting as usize]
-    }
 }

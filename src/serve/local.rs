@@ -45,8 +45,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// Serves until Ctrl-C or SIGTERM.
 pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let telemetry = Arc::new(Telemetry::from_environment()?);
-    let in_json = settings::choice("LOG_FORMAT", &[("text", false), ("json", true)])?;
-    let in_json = in_json.unwrap_or(false);
+    let in_json = settings::get("LOG_FORMAT")?.is_some_and(|it| it == "json");
     log::to_terminal(&telemetry, in_json);
     settings::log(&server);
     server.toolkit().check()?;
@@ -55,7 +54,8 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     SHOWS_INPUTS.store(server.shows_calls, Ordering::Relaxed);
     server.explorer.get_or_insert(cfg!(feature = "explorer"));
     let hook = server.on_shutdown.take();
-    let grace_period = settings::seconds("SHUTDOWN_SECONDS")?.unwrap_or(GRACE_PERIOD);
+    let grace_period = settings::get("SHUTDOWN_SECONDS")?.and_then(|it| it.parse().ok());
+    let grace_period = grace_period.map_or(GRACE_PERIOD, Duration::from_secs);
     let listener = listen().await?;
     let address = listener.local_addr()?;
     if server.auth.is_none() && !address.ip().is_loopback() {

@@ -32,7 +32,7 @@ use http_body_util::{BodyExt, Collected, Limited};
 use lambda_tools_core::testing::api_responses;
 use serde_json::{Map, Value, json};
 
-use redact::{redaction_of, replace, replace_all, stored_placeholder, without_secrets};
+use redact::{redact, redacted, redaction_of, take_secrets};
 
 use super::ExpectedResponse;
 use crate::{
@@ -100,17 +100,13 @@ pub(crate) fn into_folder(
 
 /// Returns the highest number at the start of a file name: recording continues after it.
 fn last_number_in(folder: &Path) -> io::Result<usize> {
-    let mut last = 0;
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let name = name.to_string_lossy();
-        let number = name
-            .split('-')
-            .next()
-            .and_then(|digits| digits.parse().ok());
-        last = last.max(number.unwrap_or(0));
-    }
-    Ok(last)
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<_>>>()?;
+    let numbers = names.iter().filter_map(|name| {
+        let digits = name.to_str()?.split('-').next()?;
+        digits.parse().ok()
+    });
+    Ok(numbers.max().unwrap_or(0))
 }
 
 async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: Next) -> Response {
@@ -147,25 +143,36 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 /// Returns the event of a request, and its expected response, without secrets; `None` if the body is
 /// not JSON. `stored` are the values in the store, with their ids. Removes the secrets from the
 /// `answers` of APIs, too.
-#[must_use]
-pub fn recording_of(
+fn recording_of(
     request: &Parts,
     body: &[u8],
     stored: Vec<(String, Secret)>,
     mut expected: ExpectedResponse,
     answers: &mut Value,
 ) -> Option<(Value, ExpectedResponse)> {
-    let (body, mut secrets) = without_secrets(body)?;
+    let text = str::from_utf8(body).ok()?;
+    let original = match text {
+        "" => Value::Null,
+        text => serde_json::from_str(text).ok()?,
+    };
+    let mut body = original.clone();
+    let mut secrets = take_secrets(&mut body);
     let stored = stored.into_iter();
-    secrets.extend(stored.map(|(id, value)| (value, stored_placeholder(&id))));
+    secrets.extend(stored.map(|(id, value)| (value, format!("VALUE_OF_{id}"))));
     secrets.extend(credentials_of(&request.headers));
     let redaction = redaction_of(&secrets);
-    replace_all(&mut expected.body, &redaction);
-    replace_all(answers, &redaction);
+    expected.body = redacted(expected.body, &redaction);
+    *answers = redacted(answers.take(), &redaction);
     for value in expected.headers.values_mut() {
-        replace(value, &redaction);
+        *value = redact(value, &redaction);
     }
-    let event = event_of(request, body.recorded(&redaction), &redaction);
+    let body = redacted(body, &redaction);
+    let mut event = event_of(request, &redaction);
+    if !text.is_empty() {
+        // As it was sent, unless it contained a secret.
+        let changed = (body != original).then(|| body.to_string());
+        event["body"] = changed.unwrap_or_else(|| text.to_owned()).into();
+    }
     Some((event, expected))
 }
 
@@ -225,30 +232,25 @@ fn credentials_of(headers: &HeaderMap) -> impl Iterator<Item = (Secret, String)>
 }
 
 /// Returns the query with placeholders for all values: some callers send keys there.
-fn query_of(request: &Parts, redaction: &Redaction) -> String {
+fn query_of(request: &Parts) -> String {
     let pairs = request.uri.query().unwrap_or_default().split('&');
-    let pairs = pairs.filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| match pair.split_once('=') {
-        Some((name, _)) => format!("{}={PLACEHOLDER}", redact(name, redaction)),
-        None => redact(pair, redaction),
+        Some((name, _)) => format!("{name}={PLACEHOLDER}"),
+        None => pair.to_owned(),
     });
     pairs.collect::<Vec<_>>().join("&")
 }
 
-fn redact(text: &str, redaction: &Redaction) -> String {
-    redaction.redacted(text).unwrap_or_else(|| text.to_owned())
-}
-
 /// Returns the request as an event of an API Gateway HTTP API, payload format 2.0.
-fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Value {
+fn event_of(request: &Parts, redaction: &Redaction) -> Value {
     let method = request.method.as_str();
     let path = redact(request.uri.path(), redaction);
-    let mut event = json!({
+    json!({
         "version": "2.0",
         "routeKey": "$default",
         "rawPath": path,
-        "rawQueryString": query_of(request, redaction),
-        "headers": headers_of(&request.headers, redaction),
+        "rawQueryString": redact(&query_of(request), redaction),
+        "headers": redacted(headers_of(&request.headers), redaction),
         "requestContext": {
             "accountId": "123456789012",
             "apiId": "recorded",
@@ -268,27 +270,23 @@ fn event_of(request: &Parts, body: Option<String>, redaction: &Redaction) -> Val
             "timeEpoch": 1_696_507_200_000_u64,
         },
         "isBase64Encoded": false,
-    });
-    if let Some(body) = body {
-        event["body"] = body.into();
-    }
-    event
+    })
 }
 
-fn headers_of(headers: &HeaderMap, redaction: &Redaction) -> Map<String, Value> {
-    let mut map = Map::new();
-    for name in headers.keys() {
+fn headers_of(headers: &HeaderMap) -> Value {
+    let values = headers.keys().map(|name| {
         // API Gateway joins the values of a repeated header.
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-        let value = if is_harmless(name.as_str()) {
-            redact(&values.join(","), redaction)
+        let is_harmless = is_harmless(name.as_str());
+        let value = if is_harmless {
+            values.join(",")
         } else {
             PLACEHOLDER.to_owned()
         };
-        map.insert(redact(name.as_str(), redaction), value.into());
-    }
-    map
+        (name.to_string(), value)
+    });
+    values.collect()
 }
 
 #[cfg(test)]
@@ -344,7 +342,7 @@ mod tests {
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let mut secrets: Vec<_> = credentials_of(&parts.headers).collect();
         secrets.push(("stored-value".into(), "VALUE_OF_KEY".to_owned()));
-        let event = event_of(&parts, None, &redaction_of(&secrets));
+        let event = event_of(&parts, &redaction_of(&secrets));
         assert!(!event.to_string().contains("marked"), "{event:#}");
         assert_eq!(event["rawPath"], "/tools/VALUE_OF_KEY/x");
         assert_eq!(event["requestContext"]["http"]["path"], event["rawPath"]);
@@ -364,6 +362,16 @@ mod tests {
                 "mcp-protocol-version": "2025-06-18",
             })
         );
+    }
+
+    #[test]
+    fn a_body_without_secrets_is_recorded_as_it_was_sent() {
+        let (parts, ()) = Request::post("/tools/call").body(()).unwrap().into_parts();
+        let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
+        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
+        let (event, _) =
+            recording_of(&parts, text.as_bytes(), vec![], expected, &mut Value::Null).unwrap();
+        assert_eq!(event["body"], text);
     }
 
     /// A short one, which failures and logs may show.

@@ -3,7 +3,8 @@
 
 mod content;
 mod local;
-mod long;
+#[cfg(feature = "sign-in")]
+pub(crate) mod long;
 mod states;
 
 use axum::http::Method;

@@ -38,7 +38,7 @@ use test_support::{
     issuer::{Algorithm, Issuer},
 };
 
-use crate::{consent_page::look::Recorded, support::server};
+use crate::{consent_page::long::Recorded, support::server};
 
 pub(crate) const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 const CLIENT: &str = "upstream-client";

@@ -132,24 +132,11 @@ async fn a_call_goes_through_all_stages() {
         Ok::<_, Failure>(Value::Null)
     };
     let toolkit = Toolkit::new([
-        Tool::dynamic(
-            "Stage.Output@1.0.0",
-            "Breaks its word.",
-            object(),
-            text,
-            number,
-        ),
+        Tool::dynamic("Stage.Output@1.0.0", "Errs.", object(), text, number),
         Tool::dynamic("Stage.Time@1.0.0", "Never ends.", object(), json!({}), slow)
             .timeout(Duration::from_millis(20)),
         #[cfg(feature = "tasks")]
-        Tool::dynamic(
-            "Stage.Task@1.0.0",
-            "Takes long.",
-            object(),
-            json!({}),
-            number,
-        )
-        .requires_task(),
+        Tool::dynamic("Stage.Task@1.0.0", "Is slow.", object(), json!({}), number).requires_task(),
     ]);
     let function = LambdaFunction::new(toolkit.unwrap());
     for (tool, says) in [
@@ -188,14 +175,8 @@ fn counting() -> Server {
     let keyed = async |_: Value| Ok::<_, Failure>(json!("has the secret"));
     let tools = [
         Tool::dynamic("Count.Calls@1.0.0", "Counts.", object(), json!({}), count),
-        Tool::dynamic(
-            "Count.Key@1.0.0",
-            "Needs a key.",
-            object(),
-            json!({}),
-            keyed,
-        )
-        .secret("REPLAYED_KEY"),
+        Tool::dynamic("Count.Key@1.0.0", "Has a key.", object(), json!({}), keyed)
+            .secret("REPLAYED_KEY"),
     ];
     Server::new(Toolkit::new(tools).unwrap())
 }
@@ -315,12 +296,7 @@ fn a_replay_reads_one_variable_of_the_environment() {
         program.env_remove("UPDATE_EXPECTED");
         program.envs(update.map(|it| ("UPDATE_EXPECTED", it)));
         // None of these is for a replay.
-        program
-            .env("TOOLS_AUTH", "api-key")
-            .env("TOOLS_API_KEY", "key-of-the-caller");
-        program
-            .env("REPLAYED_KEY", "value")
-            .env("TOOLS_PROTOCOLS", "mcp");
+        program.envs([("TOOLS_AUTH", "api-key"), ("REPLAYED_KEY", "value")]);
         program.output().unwrap().status.success()
     };
     let expected = |name: &str| fs::read_to_string(folder.0.join(format!("{name}.expected.json")));
@@ -424,33 +400,16 @@ mod apis {
         Served::start(Router::new().nest("/v1", Router::new().fallback(answer))).await
     }
 
-    /// Serves what was recorded, without a path before it.
-    async fn played(recorded: BTreeMap<String, Value>) -> Served {
-        let played = move |request: Request| {
-            let line = format!("{} {}", request.method(), request.uri());
-            let recorded = &recorded[&line.replace("VALUE_OF_NOTES_KEY", "[secret]")];
-            let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
-            let body = &recorded["body"];
-            let text = body
-                .as_str()
-                .map_or_else(|| body.to_string(), str::to_owned);
-            let answer = answer(status, recorded["content_type"].as_str().unwrap(), &text);
-            async move { answer }
-        };
-        Served::start(Router::new().fallback(played)).await
-    }
-
     #[tokio::test(flavor = "multi_thread")]
     async fn the_responses_of_an_api_are_recorded_with_their_status_and_without_secrets() {
         let api = api().await;
         let folder = Folder::new("apis", &[]);
         let mut program = test_support::program("testing::apis::notes_program_of_tests");
-        program
-            .env("RECORD_EVENTS", &folder.0)
-            .env("NOTES_KEY", KEY);
-        program
-            .env("NOTES_URL", format!("{}/v1", api.url))
-            .env("TOOLS_AUTH", "none");
+        program.env("RECORD_EVENTS", &folder.0);
+        program.envs([
+            ("NOTES_KEY", KEY),
+            ("NOTES_URL", &format!("{}/v1", api.url)),
+        ]);
         let (running, url) = Running::serving(&mut program);
         for (tool, input) in [
             ("Notes.Read", json!({"id": "1"})),
@@ -484,21 +443,5 @@ mod apis {
             "GET /notes/echo": {"status": 200, "content_type": JSON, "body": {"key": "[secret]"}},
         });
         assert_eq!(json!(recorded), expected);
-        // What an API repeats of a secret is not what the event expects of it.
-        for entry in fs::read_dir(&folder.0).unwrap() {
-            let file = entry.unwrap().path();
-            if file
-                .file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("0005-")
-            {
-                fs::remove_file(file).unwrap();
-            }
-        }
-        let played = played(recorded).await;
-        let secrets = Secrets::fixed([("NOTES_KEY", "VALUE_OF_NOTES_KEY")]);
-        testing::replay(&folder.0, notes(&played.url).secrets(secrets)).await;
     }
 }

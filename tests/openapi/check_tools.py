@@ -4,11 +4,8 @@ check_tools.py LIST.json reads a JSON list of {"name", "description", "inputSche
 tools/list, with the names that models see. check_tools.py --agentcore LIST.json reads a list of AgentCore's own
 ToolDefinitions. A list may also be the value of "tools" in an object; "-" reads standard input.
 
-Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...], "refused_tools": N,
-"refused_by_models": N} and exits with 1 if "refused" has an element. "refused_tools" counts tools, of which
-"refused_by_models" are those that Anthropic's Messages, OpenAI's Responses and Chat Completions, Gemini's
-generateContent or Bedrock's Converse refuse as they are; other rules are of gateways, of stricter modes and of this
-project. "doubtful" has what a page forbids but its service is known to accept."""
+Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...]} and exits with 1 if "refused" has an
+element. "doubtful" has what a page forbids but its service is known to accept."""
 
 import json
 import re
@@ -16,8 +13,6 @@ import sys
 from collections import Counter
 
 from jsonschema import Draft7Validator, Draft202012Validator
-
-MODELS = {"anthropic", "openai", "gemini", "bedrock"}
 
 # Anthropic, API reference, Messages > Create a Message > Body > tools > Tool > name: "must match the regex
 # ^[a-zA-Z0-9_-]{1,64}$" in the field's error; OpenAI, API reference, Chat > FunctionObject > name: "Must be a-z, A-Z,
@@ -276,7 +271,6 @@ def main():
         shape = (
             botocore.session.Session().get_service_model("bedrock-agentcore-control").shape_for("TargetConfiguration")
         )
-    by_tool = []
     for tool in tools:
         found = list(broken_definition(tool, validator, shape) if agentcore else broken(tool, names))
         if agentcore and names[tool.get("name")] > 1:
@@ -291,8 +285,6 @@ def main():
                 "tools": len(tools),
                 "refused": refused,
                 "doubtful": doubtful,
-                "refused_tools": sum(map(bool, by_tool)),
-                "refused_by_models": sum(bool(providers & MODELS) for providers in by_tool),
             },
             indent=1,
         )

@@ -10,7 +10,7 @@ use std::{
 };
 
 use lambda_tools_openapi::ApiTools;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PETS: &str = "
 openapi: 3.1.0
@@ -60,6 +60,20 @@ impl Folder {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
 
+    /// Runs the command with a cargo-lambda that writes its arguments to a file and makes the folder.
+    #[cfg(unix)]
+    fn run_with_cargo_lambda(&self, arguments: &[&str]) -> Ended {
+        use std::os::unix::fs::PermissionsExt;
+
+        let program = "#!/bin/sh\nprintf '%s\\0' \"$@\" >arguments\nmkdir \"$3\"\n";
+        self.write("cargo-lambda", program);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.0.join("cargo-lambda"), executable).unwrap();
+        let path = format!("{}:{}", self.0.display(), env::var("PATH").unwrap());
+        let mut command = self.command(arguments);
+        command.env("PATH", path).output().unwrap().into()
+    }
+
     fn tools(&self, name: &str) -> ApiTools {
         ApiTools::from_json(&self.read(name)).unwrap()
     }
@@ -79,7 +93,13 @@ impl Folder {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Ended {
+    /// Runs the command with these words.
+    fn run(&self, words: &str) -> Ended {
+        let words: Vec<_> = words.split_whitespace().collect();
+        self.run_with(&words)
+    }
+
+    fn run_with(&self, arguments: &[&str]) -> Ended {
         self.command(arguments).output().unwrap().into()
     }
 }
@@ -120,7 +140,7 @@ impl Ended {
 
 #[test]
 fn without_a_choice_it_lists_what_there_is() {
-    let ended = Folder::new("groups").run(&["pets.yaml"]);
+    let ended = Folder::new("groups").run("pets.yaml");
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let expected = "Operations by tag, or by path if they have none:\n     2  Pets\n     1  Old, unused\n     1  /health\n\
         Choose some of them, single ones with --include-operation, or --all; for example:\n  \
@@ -132,14 +152,7 @@ fn without_a_choice_it_lists_what_there_is() {
 fn it_writes_a_file_and_says_what_is_in_it() {
     let folder = Folder::new("file");
     let ended = folder
-        .run(&[
-            "pets.yaml",
-            "--all",
-            "-o",
-            "tools.json",
-            "--report",
-            "report.jsonl",
-        ])
+        .run("pets.yaml --all -o tools.json --report report.jsonl")
         .succeeds();
     assert_eq!(folder.tools("tools.json").len(), 3);
     assert_eq!(folder.files(), ["pets.yaml", "report.jsonl", "tools.json"]);
@@ -174,7 +187,7 @@ fn it_writes_a_file_and_says_what_is_in_it() {
 fn without_a_file_nothing_is_written() {
     let folder = Folder::new("nothing");
     let ended = folder
-        .run(&["pets.yaml", "--include-tag", "Old, unused"])
+        .run_with(&["pets.yaml", "--include-tag", "Old, unused"])
         .succeeds();
     assert!(
         ended.stderr.starts_with("note: DELETE /pets/{id}: "),
@@ -189,35 +202,30 @@ fn without_a_file_nothing_is_written() {
 #[test]
 fn a_file_that_was_edited_is_not_overwritten() {
     let folder = Folder::new("edited");
-    let made = ["pets.yaml", "--include-tag", "PETS", "-o", "tools.json"];
-    folder.run(&made).succeeds();
+    folder
+        .run("pets.yaml --include-tag PETS -o tools.json")
+        .succeeds();
     let whole: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
-    assert_eq!(whole["made_with"], serde_json::json!(made));
+    let made_with = ["pets.yaml", "--include-tag", "PETS", "-o", "tools.json"];
+    assert_eq!(whole["made_with"], json!(made_with));
     // The same text in another layout is no other file.
     folder.write("tools.json", &whole.to_string());
-    folder
-        .run(&["pets.yaml", "--all", "-o", "tools.json"])
-        .succeeds();
+    folder.run("pets.yaml --all -o tools.json").succeeds();
     assert_eq!(folder.tools("tools.json").len(), 3);
+    let made = folder.read("tools.json");
     for edited in [
-        folder
-            .read("tools.json")
-            .replace("Returns a pet.", "Returns a cat."),
-        folder
-            .read("tools.json")
-            .replace("\"checksum\"", "\"check\""),
+        made.replace("Returns a pet.", "Returns a cat."),
+        made.replace("\"checksum\"", "\"check\""),
         "notes".to_owned(),
     ] {
         folder.write("tools.json", &edited);
         folder
-            .run(&["pets.yaml", "--all", "-o", "tools.json"])
+            .run("pets.yaml --all -o tools.json")
             .fails("tools.json has been edited: write to another file");
         assert_eq!(folder.read("tools.json"), edited);
     }
     folder.write("tools.json", "");
-    folder
-        .run(&["pets.yaml", "--all", "-o", "tools.json"])
-        .succeeds();
+    folder.run("pets.yaml --all -o tools.json").succeeds();
 }
 
 #[test]
@@ -226,7 +234,7 @@ fn what_is_left_out_is_said_once() {
     let vault = "  /vault:\n    get: {operationId: vault, summary: S., responses: {}, security: [{tls: []}]}\n";
     let schemes = PETS.replace("Schemes: {key:", "Schemes: {tls: {type: mutualTLS}, key:") + vault;
     folder.write("pets.yaml", &schemes);
-    let ended = folder.run(&["pets.yaml", "--all"]).succeeds();
+    let ended = folder.run("pets.yaml --all").succeeds();
     let printed = ended.stdout + &ended.stderr;
     assert_eq!(printed.matches("GET /vault").count(), 1, "{printed}");
     assert!(printed.contains("--bearer SECRET_ID"), "{printed}");
@@ -237,9 +245,7 @@ fn options_reach_the_library() {
     let folder = Folder::new("options");
     let options = "pets.yaml --include-operation getPet,deletePet --exclude deletePet --toolkit Zoo --tool-version 2.1.0 \
         --rename getPet=Get --describe getPet=Gets. --secret key=ZOO_KEY --base-url https://zoo.example -o tools.json";
-    folder
-        .run(&options.split_whitespace().collect::<Vec<_>>())
-        .succeeds();
+    folder.run(options).succeeds();
     let tools: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
     assert_eq!(tools["tools"].as_array().unwrap().len(), 1);
     assert_eq!(tools["tools"][0]["id"], "Zoo.Get@2.1.0");
@@ -263,14 +269,7 @@ fn overlays_change_the_document_first() {
          - {target: \"$.paths['/cats']\", remove: true}\n",
     );
     let ended = folder
-        .run(&[
-            "pets.yaml",
-            "--all",
-            "--overlay",
-            "pets.overlay.yaml",
-            "-o",
-            "tools.json",
-        ])
+        .run("pets.yaml --all --overlay pets.overlay.yaml -o tools.json")
         .succeeds();
     assert_eq!(folder.tools("tools.json").len(), 2);
     let warning = "warning: pets.overlay.yaml: action 2 ($.paths['/cats']) matches nothing\n";
@@ -280,7 +279,7 @@ fn overlays_change_the_document_first() {
         "overlay: 1.0.0\nactions: [{target: $..}]",
     );
     folder
-        .run(&["pets.yaml", "--all", "--overlay", "pets.overlay.yaml"])
+        .run("pets.yaml --all --overlay pets.overlay.yaml")
         .fails("pets.overlay.yaml: action 1 ($..) ");
 }
 
@@ -292,76 +291,60 @@ fn mistakes_are_named() {
     folder.write("broken.json", "{\"openapi\": 3");
     folder.write("latin.yaml", "");
     fs::write(folder.0.join("latin.yaml"), b"openapi: \xe9").unwrap();
-    folder.run(&["swagger.json", "--all"]).fails("2.0");
+    let options = ["pets.yaml", "--all", "--toolkit", "Not a name"];
     folder
-        .run(&["pets.yaml", "--include-tag", "Cats"])
-        .fails("no tag \"Cats\" (--include-tag); did you mean \"Pets\"?");
-    for (flag, value, text) in [
-        ("--include-operation", "getPets", "did you mean \"getPet\"?"),
+        .run_with(&options)
+        .fails("the toolkit must be letters, digits and underscores");
+    for (options, expected) in [
         (
-            "--include-path",
-            "/cats",
-            "no path \"/cats\" (--include-path)",
+            "--include-tag Cats",
+            "no tag \"Cats\" (--include-tag); did you mean \"Pets\"?",
         ),
+        ("--include-operation getPets", "did you mean \"getPet\"?"),
+        ("--include-path /cats", "no path \"/cats\" (--include-path)"),
         (
-            "--exclude",
-            "deletePets",
+            "--exclude deletePets",
             "(--exclude); did you mean \"deletePet\"?",
         ),
+        ("--rename getPets=A", "(--rename); did you mean \"getPet\"?"),
         (
-            "--rename",
-            "getPets=A",
-            "(--rename); did you mean \"getPet\"?",
-        ),
-        (
-            "--describe",
-            "getPets=A",
+            "--describe getPets=A",
             "(--describe); did you mean \"getPet\"?",
         ),
-        ("--fix", "getPets.id=1", "(--fix); did you mean \"getPet\"?"),
-        ("--reads", "getPets", "(--reads); did you mean \"getPet\"?"),
+        ("--fix getPets.id=1", "(--fix); did you mean \"getPet\"?"),
+        ("--reads getPets", "(--reads); did you mean \"getPet\"?"),
         (
-            "--security",
-            "keys",
+            "--security keys",
             "no security scheme \"keys\" (--security); did you mean \"key\"?",
         ),
-        ("--secret", "keys=A", "(--secret); did you mean \"key\"?"),
+        ("--secret keys=A", "(--secret); did you mean \"key\"?"),
         (
-            "--host",
-            "cats.example",
+            "--host cats.example",
             "no host \"cats.example\" (--host); did you mean \"pets.example\"?",
         ),
         (
-            "--server-variable",
-            "region=us",
+            "--server-variable region=us",
             "no server variable \"region\" (--server-variable)",
         ),
+        ("-o none/tools.json", "none/tools.json cannot be written: "),
     ] {
-        folder.run(&["pets.yaml", "--all", flag, value]).fails(text);
+        let ended = folder.run(&format!("pets.yaml --all {options}"));
+        ended.fails(expected);
     }
     let webhooks = "openapi: 3.1\ninfo: {title: W}\nwebhooks: {a: {post: {responses: {}}}}\n";
     folder.write("webhooks.yaml", webhooks);
     folder
-        .run(&["webhooks.yaml"])
+        .run("webhooks.yaml")
         .fails("no operations, but webhooks");
-    folder
-        .run(&["none.yaml", "--all"])
-        .fails("none.yaml cannot be read: ");
-    folder
-        .run(&["broken.yaml", "--all"])
-        .fails("broken.yaml is not valid: ");
-    folder
-        .run(&["broken.json", "--all"])
-        .fails("broken.json is not valid: ");
-    folder
-        .run(&["latin.yaml", "--all"])
-        .fails("latin.yaml is not text in UTF-8");
-    folder
-        .run(&["pets.yaml", "--all", "-o", "none/tools.json"])
-        .fails("none/tools.json cannot be written: ");
-    folder
-        .run(&["pets.yaml", "--all", "--toolkit", "Not a name"])
-        .fails("the toolkit must be letters, digits and underscores");
+    for (file, expected) in [
+        ("swagger.json", "2.0"),
+        ("none.yaml", "none.yaml cannot be read: "),
+        ("broken.yaml", "broken.yaml is not valid: "),
+        ("broken.json", "broken.json is not valid: "),
+        ("latin.yaml", "latin.yaml is not text in UTF-8"),
+    ] {
+        folder.run(&format!("{file} --all")).fails(expected);
+    }
 }
 
 /// Answers one request on a port, and returns its URL.
@@ -380,106 +363,66 @@ fn served(response: &str) -> String {
 #[test]
 fn documents_are_downloaded() {
     let folder = Folder::new("url");
-    let found = format!(
-        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{PETS}",
-        PETS.len()
-    );
+    let found = |text: &str| {
+        let length = text.len();
+        served(&format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}"
+        ))
+    };
     folder
-        .run(&[&served(&found), "--all", "-o", "tools.json"])
+        .run(&format!("{} --all -o tools.json", found(PETS)))
         .succeeds();
     assert_eq!(folder.tools("tools.json").len(), 3);
     let relative = PETS.replace("https://pets.example/v1", "/v1");
     folder.write("relative.yaml", &relative);
     folder
-        .run(&["relative.yaml", "--all"])
+        .run("relative.yaml --all")
         .fails("is not an absolute http URL, but \"/v1\": set the URL with --base-url");
-    let found = format!(
-        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{relative}",
-        relative.len()
-    );
-    let url = served(&found);
-    let with_key = format!("{url}?key=secret");
+    let url = found(&relative);
     folder
-        .run(&[&with_key, "--all", "--allow-private", "-o", "tools.json"])
+        .run(&format!(
+            "{url}?key=secret --all --allow-private -o tools.json"
+        ))
         .succeeds();
     let tools: Value = serde_json::from_str(&folder.read("tools.json")).unwrap();
     assert_eq!(tools["base_url"], url.replace("/pets.yaml", "/v1"));
     // The file is committed, and a key in the document's URL is not for it.
     assert_eq!(tools["made_with"][0], *url);
-    let missing = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
-    folder
-        .run(&[&served(missing), "--all"])
-        .fails("cannot be read: the server answers 404 Not Found");
-    let moved = "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
-    folder
-        .run(&[&served(moved), "--all"])
-        .fails("it redirects to a URL that is not https");
-    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nopenapi";
-    folder
-        .run(&[&served(cut), "--all"])
-        .fails("cannot be read: ");
+    for (response, expected) in [
+        (
+            "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+            "cannot be read: the server answers 404 Not Found",
+        ),
+        (
+            "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
+            "it redirects to a URL that is not https",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nopenapi",
+            "cannot be read: ",
+        ),
+    ] {
+        let url = served(response);
+        folder.run(&format!("{url} --all")).fails(expected);
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn projects_are_generated_by_cargo_lambda() {
-    use std::os::unix::fs::PermissionsExt;
-
     let folder = Folder::new("project");
-    folder.write(
-        "cargo-lambda",
-        "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments\nmkdir \"$3\"\n",
-    );
-    fs::set_permissions(
-        folder.0.join("cargo-lambda"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
-    let path = format!("{}:{}", folder.0.display(), env::var("PATH").unwrap());
-    let options = [
-        "pets.yaml",
-        "--all",
-        "--secret",
-        "key=KEY",
-        "--new",
-        "pets",
-        "--template",
-        "mine",
-        "--render-var",
-        "auth=jwt",
-    ];
-    let ended = Ended::from(
-        folder
-            .command(&options)
-            .env("PATH", &path)
-            .output()
-            .unwrap(),
-    )
-    .succeeds();
+    let words = "pets.yaml --all --secret key=KEY --new pets --template mine --render-var auth=jwt";
+    let options: Vec<_> = words.split(' ').collect();
+    let ended = folder.run_with_cargo_lambda(&options).succeeds();
     assert!(ended.stdout.starts_with("Tools: 3 ("), "{ended:?}");
-    let expected = "lambda\nnew\npets\n--no-interactive\n--template\nmine\n--render-var\nopenapi=pets.yaml\n\
-        --render-var\napi_secrets=KEY\n--render-var\nauth=jwt\n";
+    let expected = "lambda\0new\0pets\0--no-interactive\0--template\0mine\0--render-var\0openapi=pets.yaml\0\
+        --render-var\0api_secrets=KEY\0--render-var\0auth=jwt\0";
     assert_eq!(folder.read("arguments"), expected);
     assert_eq!(folder.tools("pets/tools.json").len(), 3);
-    folder.run(&options).fails("pets already exists");
+    folder.run(words).fails("pets already exists");
     let from_a_clone = |name: &str| {
-        let options = [
-            "pets.yaml",
-            "--all",
-            "--secret",
-            "key=KEY",
-            "--new",
-            name,
-            "--library",
-            "clone",
-        ];
-        Ended::from(
-            folder
-                .command(&options)
-                .env("PATH", &path)
-                .output()
-                .unwrap(),
-        )
+        let options = ["pets.yaml", "--all", "--secret", "key=KEY", "--new", name];
+        folder.run_with_cargo_lambda(&[&options[..], &["--library", "clone"]].concat())
     };
     from_a_clone("cats").fails("clone cannot be read: ");
     fs::create_dir(folder.0.join("clone")).unwrap();
@@ -491,8 +434,8 @@ fn projects_are_generated_by_cargo_lambda() {
     ] {
         from_a_clone(name).succeeds();
         let expected = format!(
-            "lambda\nnew\n{name}\n--no-interactive\n--template\nclone/templates/openapi\n--render-var\n\
-             lambda_tools={path}\n"
+            "lambda\0new\0{name}\0--no-interactive\0--template\0clone/templates/openapi\0--render-var\0\
+             lambda_tools={path}\0"
         );
         assert!(
             folder.read("arguments").starts_with(&expected),
@@ -500,13 +443,9 @@ fn projects_are_generated_by_cargo_lambda() {
         );
     }
     fs::remove_dir_all(folder.0.join("pets")).unwrap();
-    folder
-        .command(&options)
-        .env("PATH", "/none")
-        .output()
-        .map(Ended::from)
-        .unwrap()
-        .fails("cargo-lambda is not on PATH");
+    let mut without = folder.command(&options);
+    let ended = Ended::from(without.env("PATH", "/none").output().unwrap());
+    ended.fails("cargo-lambda is not on PATH");
 }
 
 /// Texts that end a string, a comment, a value of YAML or a path, that a template or a shell would
@@ -526,8 +465,6 @@ const HOSTILE: [&str; 10] = [
 
 /// Returns a document with a text in each place of which the command prints or writes something.
 fn document_with(text: &str) -> Value {
-    use serde_json::json;
-
     let operation = |id: &str, needs: Value| {
         json!({
             "operationId": format!("{id}{text}"), "summary": format!("Sum{text}"), "description": format!("Does{text}"),
@@ -569,37 +506,16 @@ fn document_with(text: &str) -> Value {
 #[cfg(unix)]
 #[test]
 fn nothing_of_a_document_is_in_a_file_but_the_tools() {
-    use std::os::unix::fs::PermissionsExt;
-
     for (number, text) in HOSTILE.iter().enumerate() {
         let folder = Folder::new(&format!("hostile-{number}"));
-        folder.write(
-            "cargo-lambda",
-            "#!/bin/sh\nprintf '%s\\0' \"$@\" >arguments\nmkdir \"$3\"\n",
-        );
-        let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.0.join("cargo-lambda"), executable).unwrap();
         folder.write("api.json", &document_with(text).to_string());
-        let path = format!("{}:{}", folder.0.display(), env::var("PATH").unwrap());
         let options = ["api.json", "--all", "--new", "made", "--template", "mine"];
-        let mut command = folder.command(&options);
-        let ended = Ended::from(command.env("PATH", &path).output().unwrap()).succeeds();
+        let ended = folder.run_with_cargo_lambda(&options).succeeds();
         let arguments = folder.read("arguments");
         let (start, rest) = arguments.split_once("api_secrets=").unwrap();
-        let expected = [
-            "lambda",
-            "new",
-            "made",
-            "--no-interactive",
-            "--template",
-            "mine",
-        ];
-        let expected = [
-            &expected[..],
-            &["--render-var", "openapi=api.json", "--render-var", ""],
-        ]
-        .concat();
-        assert_eq!(start, expected.join("\0"));
+        let expected = "lambda\0new\0made\0--no-interactive\0--template\0mine\0--render-var\0openapi=api.json\0\
+            --render-var\0";
+        assert_eq!(start, expected);
         let (secrets, provider) = rest.split_once("\0--render-var\0oauth_provider=").unwrap();
         let is_id = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || "_,".contains(it);
         assert!(
@@ -625,9 +541,9 @@ fn nothing_of_a_document_is_in_a_file_but_the_tools() {
                 assert_eq!(url, "https://login.example/x", "{credential}");
             }
         }
-        let listed = folder.run(&["api.json", "--include-tag", "None"]);
+        let listed = folder.run("api.json --include-tag None");
         let url = text.replace('\0', "");
-        let refused = folder.run(&["api.json", "--all", "--base-url", &url]);
+        let refused = folder.run_with(&["api.json", "--all", "--base-url", &url]);
         for ended in [&ended, &listed, &refused] {
             let printed = ended.stdout.clone() + &ended.stderr;
             let is_obeyed =
@@ -652,8 +568,9 @@ fn secrets_with_the_same_parameter_are_named() {
     );
     let document = document.replace("[{key: []}]", "[{a_bc: [], ab_c: []}]");
     folder.write("pets.yaml", &document);
-    let options = ["pets.yaml", "--all", "--new", "made", "--template", "mine"];
-    folder.run(&options).fails("name one with --secret");
+    folder
+        .run("pets.yaml --all --new made --template mine")
+        .fails("name one with --secret");
     assert_eq!(folder.files(), ["pets.yaml"]);
 }
 
@@ -662,8 +579,7 @@ fn the_commands_of_the_readme_work() {
     let folder = Folder::new("readme");
     let lines = include_str!("../README.md").lines();
     let typed = lines.filter_map(|line| line.strip_prefix("lambda-tools openapi "));
-    let words = typed.map(|line| line.split('#').next().unwrap().split_whitespace());
-    let ended = words.map(|words| folder.run(&words.collect::<Vec<_>>()));
+    let ended = typed.map(|line| folder.run(line.split('#').next().unwrap()));
     let [list, file, help] = ended.collect::<Vec<_>>().try_into().unwrap();
     assert!(list.stdout.contains("2  Pets"), "{list:?}");
     file.succeeds();

@@ -1,6 +1,6 @@
 //! The credentials of callers.
 
-use super::{InvalidSetting, choice, get, list, yes_or_no};
+use super::{InvalidSetting, get, invalid, list, without_feature, yes_or_no};
 use crate::{ApiKeys, Auth, Gateway};
 
 const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
@@ -21,39 +21,40 @@ pub(in crate::serve) fn undecided(server: &str) -> InvalidSetting {
 pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
     // Even where nothing uses them.
     yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")?;
-    sign_in_provider()?;
+    get("TOOLS_SIGN_IN_PROVIDER")?;
     let Some(setting) = get("TOOLS_AUTH")? else {
         if on_lambda {
             return Err(undecided("this function"));
         }
         return Ok(None);
     };
-    let invalid =
-        |reason: String| InvalidSetting(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
+    let wrong = |reason: &str| invalid(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
     let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
     if kinds == ["none"] {
         return Ok(Some(Auth::none()));
     }
-    kinds
-        .into_iter()
-        .try_fold(Auth::none(), |auth, kind| match kind {
+    let auth = kinds.into_iter().try_fold(Auth::none(), |auth, kind| {
+        Ok(match kind {
             "api-key" => {
                 let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
-                Ok(auth.or(ApiKeys::with_ids(ids)))
+                auth.or(ApiKeys::with_ids(ids))
             }
-            "jwt" => Ok(auth.or(jwt_setting()?)),
-            "oidc" => Ok(auth.or(oidc_setting()?)),
-            "sign-in" => Ok(auth.or(sign_in_setting()?)),
-            "gateway" => Ok(auth.or(Gateway::new())),
-            "none" => Err(invalid("none cannot be combined with another value".into())),
-            other => Err(invalid(format!("the value '{other}' is unknown"))),
+            #[cfg(feature = "jwt")]
+            "jwt" => auth.or(jwt_setting()?),
+            #[cfg(feature = "oidc")]
+            "oidc" => auth.or(oidc_setting()?),
+            #[cfg(feature = "sign-in")]
+            "sign-in" => auth.or(sign_in_setting()?),
+            "gateway" => auth.or(Gateway::new()),
+            "none" => return wrong("none cannot be combined with another value"),
+            // These are also the names of the features.
+            feature if ["jwt", "oidc", "sign-in"].contains(&feature) => {
+                return Err(without_feature(&format!("TOOLS_AUTH={feature}"), feature));
+            }
+            other => return wrong(&format!("the value '{other}' is unknown")),
         })
-        .map(Some)
-}
-
-fn sign_in_provider() -> Result<Option<&'static str>, InvalidSetting> {
-    let providers = ["cognito", "entra", "github", "google", "openid"].map(|it| (it, it));
-    choice("TOOLS_SIGN_IN_PROVIDER", &providers)
+    });
+    auth.map(Some)
 }
 
 #[cfg(feature = "jwt")]
@@ -67,38 +68,25 @@ fn jwt_setting() -> Result<crate::Jwt, InvalidSetting> {
     })
 }
 
-#[cfg(not(feature = "jwt"))]
-fn jwt_setting() -> Result<Auth, InvalidSetting> {
-    Err(super::without_feature("TOOLS_AUTH=jwt", "jwt"))
-}
-
 #[cfg(feature = "oidc")]
 fn oidc_setting() -> Result<Auth, InvalidSetting> {
     use crate::Oidc;
 
     let issuers = list("TOOLS_OIDC_ISSUERS", "")?;
     if issuers.is_empty() {
-        let text = "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS";
-        return Err(InvalidSetting(text.into()));
+        return invalid(
+            "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS",
+        );
     }
     let audiences = list("TOOLS_OIDC_AUDIENCES", "")?;
-    let clients = list("TOOLS_OIDC_CLIENT_IDS", "")?;
-    let scopes = list("TOOLS_OIDC_SCOPES", "")?;
-    let user_claim = get("TOOLS_OIDC_USER_CLAIM")?;
-    let issuers = issuers.into_iter().map(|url| {
-        let issuer = audiences.iter().fold(Oidc::issuer(url), Oidc::audience);
-        let issuer = clients.iter().fold(issuer, Oidc::client_id);
-        user_claim.iter().fold(issuer, Oidc::user_claim)
-    });
+    let issuers = issuers
+        .into_iter()
+        .map(|url| audiences.iter().fold(Oidc::issuer(url), Oidc::audience));
     let auth = issuers.fold(Auth::none(), Auth::or);
+    let scopes = list("TOOLS_OIDC_SCOPES", "")?;
     // RFC 6749, 3.3 separates scopes with spaces.
     let scopes = scopes.iter().flat_map(|it| it.split_whitespace());
     Ok(scopes.fold(auth, Auth::scope))
-}
-
-#[cfg(not(feature = "oidc"))]
-fn oidc_setting() -> Result<Auth, InvalidSetting> {
-    Err(super::without_feature("TOOLS_AUTH=oidc", "oidc"))
 }
 
 #[cfg(feature = "sign-in")]
@@ -110,7 +98,7 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
         let missing = || InvalidSetting(format!("TOOLS_AUTH=sign-in requires {what} in {name}"));
         get(name)?.ok_or_else(missing)
     };
-    let provider = sign_in_provider()?.ok_or_else(|| {
+    let provider = get("TOOLS_SIGN_IN_PROVIDER")?.ok_or_else(|| {
         let text = "TOOLS_AUTH=sign-in requires an identity provider in TOOLS_SIGN_IN_PROVIDER: \
             cognito, entra, github, google or openid";
         InvalidSetting(text.into())
@@ -121,7 +109,7 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
     )?;
     let issuer = get("TOOLS_SIGN_IN_ISSUER")?;
     let named = || needed("TOOLS_SIGN_IN_ISSUER", "the URL of the provider");
-    let sign_in = match (provider, issuer) {
+    let sign_in = match (&*provider, issuer) {
         ("github", None) => SignIn::github(id, SECRET),
         ("github", Some(url)) => SignIn::github_at(&url, id, SECRET),
         ("google", None) => SignIn::google(id, SECRET),
@@ -130,20 +118,10 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
         ("entra", _) => SignIn::entra(named()?, id, SECRET),
         _ => SignIn::openid(named()?, id, SECRET),
     };
-    let sign_in = list("TOOLS_SIGN_IN_ALLOW", "")?
-        .into_iter()
-        .fold(sign_in, SignIn::allow);
-    let clients = list("TOOLS_SIGN_IN_CLIENTS", "")?;
-    let sign_in = clients.into_iter().fold(sign_in, SignIn::client);
-    let claim = get("TOOLS_SIGN_IN_USER_CLAIM")?;
-    let sign_in = claim.into_iter().fold(sign_in, SignIn::user_claim);
-    let life = super::seconds("TOOLS_SIGN_IN_SESSION_SECONDS")?;
-    let sign_in = life.into_iter().fold(sign_in, SignIn::sessions_end_after);
-    let scopes = list("TOOLS_SIGN_IN_SCOPES", "")?;
-    Ok(scopes.into_iter().fold(sign_in.into(), Auth::scope))
-}
-
-#[cfg(not(feature = "sign-in"))]
-fn sign_in_setting() -> Result<Auth, InvalidSetting> {
-    Err(super::without_feature("TOOLS_AUTH=sign-in", "sign-in"))
+    let rules = list("TOOLS_SIGN_IN_ALLOW", "")?.into_iter();
+    let sign_in = rules.fold(sign_in, SignIn::allow);
+    let clients = list("TOOLS_SIGN_IN_CLIENTS", "")?.into_iter();
+    let sign_in = clients.fold(sign_in, SignIn::client);
+    let scopes = list("TOOLS_SIGN_IN_SCOPES", "")?.into_iter();
+    Ok(scopes.fold(sign_in.into(), Auth::scope))
 }

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{
-    InvalidSetting, check, check_length, dynamodb, get, list,
-    variables::{PROVIDERS, choice},
-};
-use crate::{OAuth, Server, oauth::Provider};
+use super::{InvalidSetting, check_length, get, invalid, list, variables::PROVIDERS};
+use crate::{Auth, OAuth, Server, oauth::Provider};
 
 type Preset = fn(String, String) -> Provider;
 
@@ -21,68 +18,63 @@ const PRESETS: [Preset; PROVIDERS.len()] = [
 /// Fills in what the program has not set on `server`, and checks the result.
 pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     if server.oauth.is_none() {
-        let is_needed = server
-            .auth
-            .as_ref()
-            .is_some_and(|auth| auth.sign_in().is_some());
-        server.oauth = oauth_setting(is_needed)?;
+        let sign_in = server.auth.as_ref().and_then(Auth::sign_in);
+        server.oauth = oauth_setting(sign_in.is_some())?;
     }
     #[cfg(feature = "sign-in")]
     server.join_sign_in();
     let Some(oauth) = &server.oauth else {
         return Ok(());
     };
-    check(!on_lambda || !oauth.is_in_memory, || {
-        "on Lambda, users' grants need a table in DynamoDB, because instances do not share memory: \
-         set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program"
-            .into()
-    })?;
-    check(!oauth.keys.is_empty(), || {
-        "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)".into()
-    })?;
+    if on_lambda && oauth.is_in_memory {
+        return invalid(
+            "on Lambda, users' grants need a table in DynamoDB, because instances do not share \
+             memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program",
+        );
+    }
+    if oauth.keys.is_empty() {
+        return invalid("no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)");
+    }
     for id in &oauth.keys {
         check_length(server, id, crate::oauth::SHORTEST)?;
     }
     let mut ids = HashSet::new();
     for provider in &oauth.providers {
-        let mistake = provider.config_error();
-        check(mistake.is_none(), || mistake.unwrap_or_default())?;
+        if let Some(mistake) = provider.config_error() {
+            return invalid(mistake);
+        }
         let id = provider.id();
-        check(ids.insert(id), || {
-            format!(
+        if !ids.insert(id) {
+            return invalid(format!(
                 "there are two providers with the id '{id}'; one that users sign in at is also one \
                  for tools"
-            )
-        })?;
+            ));
+        }
     }
     Ok(())
 }
 
 /// Reads the settings. `None` if there are no providers, and nobody signs in.
 fn oauth_setting(is_needed: bool) -> Result<Option<OAuth>, InvalidSetting> {
-    let choices = [("open", false), ("authenticated", true)];
-    let authenticates = choice("TOOLS_OAUTH_CHECKS", &choices)?;
     let mut providers = Vec::new();
     for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
         let Some(client_id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
             continue;
         };
         let provider = preset(client_id, format!("TOOLS_{name}_CLIENT_SECRET"));
-        providers.push(match get(&format!("TOOLS_{name}_ISSUER"))? {
-            Some(issuer) => provider.issuer(issuer),
-            None => provider,
-        });
+        let issuer = get(&format!("TOOLS_{name}_ISSUER"))?.into_iter();
+        providers.push(issuer.fold(provider, Provider::issuer));
     }
     if providers.is_empty() && !is_needed {
         return Ok(None);
     }
     let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;
-    let mut oauth = OAuth::with(providers).key_ids(keys);
-    if let Some(table) = get("TOOLS_OAUTH_TABLE")? {
-        oauth = oauth.in_store(dynamodb("TOOLS_OAUTH_TABLE")?(table));
-    }
-    Ok(Some(match authenticates {
-        Some(true) => oauth.authenticate_checks(),
-        None | Some(false) => oauth,
+    let oauth = OAuth::with(providers).key_ids(keys);
+    Ok(Some(match get("TOOLS_OAUTH_TABLE")? {
+        None => oauth,
+        #[cfg(feature = "dynamodb")]
+        Some(table) => oauth.in_dynamodb(table),
+        #[cfg(not(feature = "dynamodb"))]
+        Some(_) => return Err(super::without_feature("TOOLS_OAUTH_TABLE", "dynamodb")),
     }))
 }

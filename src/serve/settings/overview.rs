@@ -4,7 +4,7 @@ use std::env;
 
 use tracing::Level;
 
-use super::{get, unknown, variables::names};
+use super::{unknown, variables::set};
 use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, observe::metrics::Metrics};
 
 /// Warns of unknown settings and, at level `debug`, shows the settings in force.
@@ -26,8 +26,9 @@ pub(in crate::serve) fn log(server: &Server) {
 }
 
 fn show(server: &Server) {
-    let variables = names().filter_map(|name| Some(format!("{name}={}", get(&name).ok()??)));
-    let variables: Vec<_> = variables.collect();
+    let variables: Vec<_> = set()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     let providers = server.oauth.as_ref().map(|oauth| {
         let ids: Vec<_> = oauth.provider_ids().collect();
         ids.join(", ")

@@ -4,10 +4,7 @@
 
 use std::{collections::BTreeSet, env};
 
-use super::{
-    get, list,
-    variables::{PROVIDERS, names},
-};
+use super::{get, list, variables::VARIABLES};
 use crate::{
     Server,
     assemble::declared_secrets,
@@ -23,25 +20,26 @@ const LONGEST: usize = 64;
 /// setting nor one of the server's secrets, which may have names like settings, or `TOOLS_AUTH`
 /// lacks the credentials that it is for. Values are never shown.
 pub(super) fn sentences(server: &Server) -> Vec<String> {
-    let settings: BTreeSet<_> = names().collect();
-    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let names: BTreeSet<_> = names.filter(|name| name.starts_with(PREFIX)).collect();
-    let auth = get("TOOLS_AUTH").ok().flatten().unwrap_or_default();
-    let unused = names.iter();
-    let mut unused: Vec<_> = unused
-        .filter_map(|it| Some((it, unused_kind(it, &auth)?)))
+    let mut known: BTreeSet<_> = VARIABLES
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
         .collect();
-    if names.is_subset(&settings) && unused.is_empty() {
+    let auth = get("TOOLS_AUTH").ok().flatten().unwrap_or_default();
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: BTreeSet<_> = names.filter(|name| name.starts_with(PREFIX)).collect();
+    names.retain(|name| !known.contains(name) || unused_kind(name, &auth).is_some());
+    if names.is_empty() {
         // A cold start does not look through all tools for their secrets.
         return Vec::new();
     }
     let declared = declared_secrets(server);
-    unused.retain(|(name, _)| !declared.contains(name));
-    let known: BTreeSet<_> = settings.into_iter().chain(secrets(declared)).collect();
+    names.retain(|name| !declared.contains(name));
+    known.extend(declared.into_iter().chain(listed_secrets()));
     let unknown = names.difference(&known).map(|name| sentence(name, &known));
-    let unused = unused.iter();
-    let unused =
-        unused.map(|(name, kind)| format!("{name} has no effect without TOOLS_AUTH={kind}"));
+    let unused = names.iter().filter_map(|name| {
+        let kind = unused_kind(name, &auth)?;
+        Some(format!("{name} has no effect without TOOLS_AUTH={kind}"))
+    });
     unknown.chain(unused).collect()
 }
 
@@ -64,21 +62,16 @@ fn sentence(name: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-/// Returns the ids of secrets: those that the server reads, and those that it would read with other
-/// settings.
-fn secrets(declared: Vec<String>) -> BTreeSet<String> {
+/// Returns the ids of secrets in settings, which the server would read with other settings.
+fn listed_secrets() -> impl Iterator<Item = String> {
     let lists = [
-        ("TOOLS_API_KEY_IDS", "TOOLS_API_KEY"),
-        ("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET"),
-        ("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY"),
+        "TOOLS_API_KEY_IDS",
+        "TOOLS_JWT_SECRET_IDS",
+        "TOOLS_OAUTH_KEY_IDS",
     ];
-    let listed = lists.into_iter().flat_map(|(name, default)| {
-        let ids = list(name, default).unwrap_or_default().join("|");
+    lists.into_iter().flat_map(|name| {
+        let ids = list(name, "").unwrap_or_default().join("|");
         let ids = ids.split('|').map(|id| id.trim().to_owned());
-        ids.chain([default.to_owned()]).collect::<Vec<_>>()
-    });
-    let of_providers = PROVIDERS.into_iter().chain(["SIGN_IN"]);
-    let of_providers = of_providers.map(|name| format!("TOOLS_{name}_CLIENT_SECRET"));
-    let declared = declared.into_iter();
-    declared.chain(listed).chain(of_providers).collect()
+        ids.collect::<Vec<_>>()
+    })
 }

@@ -1,103 +1,130 @@
-//! Reading environment variables.
-//!
-//! Every variable that this crate defines is listed here, so that a test can compare the list with
-//! `docs/environment.md`.
+//! The table of the environment variables that this crate defines, and reading them.
 
-use std::{env, time::Duration};
+use std::env;
+
+use Values::{Any, OneOf, Seconds, Secret};
 
 use super::InvalidSetting;
 use crate::text::alternatives;
 
+/// The values that a variable can have.
+pub(super) enum Values {
+    /// Texts and lists, which the setting's own type checks.
+    Any,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number of seconds.
+    Seconds,
+    /// The value of a secret. It is read from the store of secrets, and never shown.
+    Secret,
+}
+
+const YES_OR_NO: Values = OneOf(&["yes", "no"]);
+
 /// The providers in variables such as `TOOLS_GOOGLE_CLIENT_ID`.
 pub(super) const PROVIDERS: [&str; 4] = ["GITHUB", "GOOGLE", "MICROSOFT", "SLACK"];
 
-/// Every variable that this crate defines, except those of providers.
-const NAMES: [&str; 52] = [
-    "ALLOWED_HOSTS",
-    "HOST",
-    "LOG_CALLS",
-    "LOG_FORMAT",
-    "PORT",
-    "RECORD_EVENTS",
-    "SHUTDOWN_SECONDS",
-    "TOOLS_AGENTCORE_TOKEN_HEADER",
-    "TOOLS_AGENTCORE_USER_HEADER",
-    "TOOLS_ALLOWED_ORIGINS",
-    "TOOLS_API_KEY_IDS",
-    "TOOLS_AUTH",
-    "TOOLS_OAUTH_CHECKS",
-    "TOOLS_OAUTH_KEY_IDS",
-    "TOOLS_OAUTH_TABLE",
-    "TOOLS_BASE_PATH",
-    "TOOLS_EVENTS",
-    "TOOLS_EXPLORER",
-    "TOOLS_IDEMPOTENCY",
-    "TOOLS_IDEMPOTENCY_REQUIRED",
-    "TOOLS_IDEMPOTENCY_SECONDS",
-    "TOOLS_IDEMPOTENCY_TABLE",
-    "TOOLS_IDEMPOTENCY_WAIT_SECONDS",
-    "TOOLS_JWT_AUDIENCES",
-    "TOOLS_JWT_SECRET_IDS",
-    "TOOLS_JWT_SUBJECT_IS_USER",
-    "TOOLS_METRICS",
-    "TOOLS_METRICS_NAMESPACE",
-    "TOOLS_LIST",
-    "TOOLS_OIDC_AUDIENCES",
-    "TOOLS_OIDC_CLIENT_IDS",
-    "TOOLS_OIDC_ISSUERS",
-    "TOOLS_OIDC_SCOPES",
-    "TOOLS_OIDC_USER_CLAIM",
-    "TOOLS_PUBLIC_URL",
-    "TOOLS_QUOTAS",
-    "TOOLS_QUOTAS_REQUIRED",
-    "TOOLS_SECRETS",
-    "TOOLS_SECRETS_CACHE_SECONDS",
-    "TOOLS_SECRETS_FILE",
-    "TOOLS_SECRETS_FROM_CALLS",
-    "TOOLS_SECRETS_JSON",
-    "TOOLS_SECRETS_PREFIX",
-    "TOOLS_SIGN_IN_ALLOW",
-    "TOOLS_SIGN_IN_CLIENTS",
-    "TOOLS_SIGN_IN_CLIENT_ID",
-    "TOOLS_SIGN_IN_ISSUER",
-    "TOOLS_SIGN_IN_PROVIDER",
-    "TOOLS_SIGN_IN_SCOPES",
-    "TOOLS_SIGN_IN_SESSION_SECONDS",
-    "TOOLS_SIGN_IN_USER_CLAIM",
-    "TOOLS_STREAMING",
+const SECRET_STORES: Values = OneOf(&["environment", "parameter-store", "secrets-manager", "none"]);
+
+const SIGN_IN_PROVIDERS: Values = OneOf(&["cognito", "entra", "github", "google", "openid"]);
+
+/// Every variable that this crate defines. A test compares them with `docs/environment.md`.
+pub(super) const VARIABLES: [(&str, Values); 55] = [
+    ("ALLOWED_HOSTS", Any),
+    ("HOST", Any),
+    ("LOG_CALLS", YES_OR_NO),
+    ("LOG_FORMAT", OneOf(&["text", "json"])),
+    ("PORT", Any),
+    ("RECORD_EVENTS", Any),
+    ("SHUTDOWN_SECONDS", Seconds),
+    ("TOOLS_ALLOWED_ORIGINS", Any),
+    ("TOOLS_API_KEY", Secret),
+    ("TOOLS_API_KEY_IDS", Any),
+    ("TOOLS_AUTH", Any),
+    ("TOOLS_BASE_PATH", Any),
+    ("TOOLS_EVENTS", Any),
+    ("TOOLS_EXPLORER", YES_OR_NO),
+    ("TOOLS_GITHUB_CLIENT_ID", Any),
+    ("TOOLS_GITHUB_CLIENT_SECRET", Secret),
+    ("TOOLS_GITHUB_ISSUER", Any),
+    ("TOOLS_GOOGLE_CLIENT_ID", Any),
+    ("TOOLS_GOOGLE_CLIENT_SECRET", Secret),
+    ("TOOLS_GOOGLE_ISSUER", Any),
+    ("TOOLS_IDEMPOTENCY", OneOf(&["memory", "dynamodb", "none"])),
+    ("TOOLS_IDEMPOTENCY_TABLE", Any),
+    ("TOOLS_JWT_AUDIENCES", Any),
+    ("TOOLS_JWT_SECRET", Secret),
+    ("TOOLS_JWT_SECRET_IDS", Any),
+    ("TOOLS_JWT_SUBJECT_IS_USER", YES_OR_NO),
+    ("TOOLS_METRICS", OneOf(&["cloudwatch", "none"])),
+    ("TOOLS_METRICS_NAMESPACE", Any),
+    ("TOOLS_MICROSOFT_CLIENT_ID", Any),
+    ("TOOLS_MICROSOFT_CLIENT_SECRET", Secret),
+    ("TOOLS_MICROSOFT_ISSUER", Any),
+    ("TOOLS_OAUTH_KEY", Secret),
+    ("TOOLS_OAUTH_KEY_IDS", Any),
+    ("TOOLS_OAUTH_TABLE", Any),
+    ("TOOLS_OIDC_AUDIENCES", Any),
+    ("TOOLS_OIDC_ISSUERS", Any),
+    ("TOOLS_OIDC_SCOPES", Any),
+    ("TOOLS_PUBLIC_URL", Any),
+    ("TOOLS_QUOTAS", Any),
+    ("TOOLS_SECRETS", SECRET_STORES),
+    ("TOOLS_SECRETS_FILE", Any),
+    ("TOOLS_SECRETS_FROM_CALLS", YES_OR_NO),
+    ("TOOLS_SECRETS_JSON", Any),
+    ("TOOLS_SECRETS_PREFIX", Any),
+    ("TOOLS_SIGN_IN_ALLOW", Any),
+    ("TOOLS_SIGN_IN_CLIENTS", Any),
+    ("TOOLS_SIGN_IN_CLIENT_ID", Any),
+    ("TOOLS_SIGN_IN_CLIENT_SECRET", Secret),
+    ("TOOLS_SIGN_IN_ISSUER", Any),
+    ("TOOLS_SIGN_IN_PROVIDER", SIGN_IN_PROVIDERS),
+    ("TOOLS_SIGN_IN_SCOPES", Any),
+    ("TOOLS_SLACK_CLIENT_ID", Any),
+    ("TOOLS_SLACK_CLIENT_SECRET", Secret),
+    ("TOOLS_SLACK_ISSUER", Any),
+    ("TOOLS_STREAMING", Any),
 ];
 
-/// The parts of a provider's variables after its name.
-const OF_PROVIDERS: [&str; 2] = ["CLIENT_ID", "ISSUER"];
-
-/// Returns true for the name of a variable that this crate defines.
-fn is_defined(name: &str) -> bool {
-    let of_provider = name
-        .strip_prefix("TOOLS_")
-        .and_then(|rest| rest.split_once('_'));
-    NAMES.contains(&name)
-        || of_provider.is_some_and(|(provider, part)| {
-            PROVIDERS.contains(&provider) && OF_PROVIDERS.contains(&part)
-        })
+impl Values {
+    /// Returns what a value has to be, unless it is that.
+    fn broken_rule(&self, value: &str) -> Option<String> {
+        match self {
+            Any | Secret => None,
+            OneOf(words) => (!words.contains(&value)).then(|| alternatives(words)),
+            Seconds => value
+                .parse::<u64>()
+                .err()
+                .map(|_| "a number of seconds".into()),
+        }
+    }
 }
 
-/// Returns the names of all variables that this crate defines.
-pub(super) fn names() -> impl Iterator<Item = String> {
-    let of_providers = PROVIDERS.into_iter().flat_map(|provider| {
-        OF_PROVIDERS
-            .into_iter()
-            .map(move |part| format!("TOOLS_{provider}_{part}"))
-    });
-    NAMES.into_iter().map(str::to_owned).chain(of_providers)
+/// Returns the variables that are settings, with the values that they have.
+pub(super) fn set() -> impl Iterator<Item = (&'static str, String)> {
+    let settings = VARIABLES
+        .iter()
+        .filter(|(_, values)| !matches!(values, Secret));
+    settings.filter_map(|(name, _)| Some((*name, get(name).ok()??)))
 }
 
 /// Reads the value of a variable. An empty value counts as unset.
 pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
-    debug_assert!(is_defined(name), "{name} is not in NAMES");
-    match env::var(name) {
-        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
-        Err(env::VarError::NotPresent) => Ok(None),
-        Err(env::VarError::NotUnicode(_)) => Err(InvalidSetting(format!("{name} is not UTF-8"))),
+    let variable = VARIABLES.iter().find(|(it, _)| *it == name);
+    let (_, values) = variable.expect("the table has every variable");
+    let value = match env::var(name) {
+        Ok(value) if !value.is_empty() => value,
+        Ok(_) | Err(env::VarError::NotPresent) => return Ok(None),
+        Err(env::VarError::NotUnicode(_)) => {
+            return Err(InvalidSetting(format!("{name} is not UTF-8")));
+        }
+    };
+    match values.broken_rule(&value) {
+        None => Ok(Some(value)),
+        Some(rule) => Err(InvalidSetting(format!(
+            "{name} is '{value}', but must be {rule}"
+        ))),
     }
 }
 
@@ -109,47 +136,27 @@ pub(crate) fn list(name: &str, default: &str) -> Result<Vec<String>, InvalidSett
     Ok(items.map(str::to_owned).collect())
 }
 
-pub(crate) fn seconds(name: &str) -> Result<Option<Duration>, InvalidSetting> {
-    let Some(text) = get(name)? else {
-        return Ok(None);
-    };
-    match text.parse() {
-        Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
-        Err(_) => Err(InvalidSetting(format!(
-            "{name} is '{text}', but must be a number of seconds"
-        ))),
-    }
-}
-
-/// Reads one of a few values, by its name.
-pub(crate) fn choice<T: Copy>(
-    name: &str,
-    choices: &[(&str, T)],
-) -> Result<Option<T>, InvalidSetting> {
-    let Some(text) = get(name)? else {
-        return Ok(None);
-    };
-    if let Some((_, value)) = choices.iter().find(|(choice, _)| *choice == text) {
-        return Ok(Some(*value));
-    }
-    let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-    let names = alternatives(&names);
-    let text = format!("{name} is '{text}', but must be {names}");
-    Err(InvalidSetting(text))
-}
-
 pub(crate) fn yes_or_no(name: &str) -> Result<Option<bool>, InvalidSetting> {
-    choice(name, &[("yes", true), ("no", false)])
+    Ok(get(name)?.map(|word| word == "yes"))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::NAMES;
+    use super::{Secret, VARIABLES};
 
     #[test]
     fn the_documentation_lists_every_variable() {
+        let settings = VARIABLES
+            .iter()
+            .filter(|(_, values)| !matches!(values, Secret));
+        // The page has those of one provider, and names the others.
+        let others = ["TOOLS_GITHUB_", "TOOLS_MICROSOFT_", "TOOLS_SLACK_"];
+        let settings: BTreeSet<_> = settings
+            .map(|(name, _)| *name)
+            .filter(|name| !others.iter().any(|it| name.starts_with(it)))
+            .collect();
         let page = include_str!("../../../docs/environment.md");
         let rows = page
             .lines()
@@ -158,11 +165,10 @@ mod tests {
         let cells = rows.filter_map(|row| row.split(" | ").next());
         let names: BTreeSet<_> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
-            .filter(|name| name.chars().any(|it| it == '_') || NAMES.contains(name))
+            .filter(|name| name.contains('_') || settings.contains(name))
             // The variables of Lambda and `tracing`.
             .filter(|name| !name.starts_with("AWS_") && *name != "RUST_LOG")
-            .filter(|name| !name.starts_with("TOOLS_GOOGLE_"))
             .collect();
-        assert_eq!(names, BTreeSet::from(NAMES));
+        assert_eq!(names, settings);
     }
 }

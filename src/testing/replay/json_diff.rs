@@ -2,6 +2,7 @@
 //!
 //! A list of tools takes thousands of characters; only the places where two lists differ are shown.
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 use crate::text::clipped;
@@ -12,64 +13,32 @@ const LONGEST_SHOWN: usize = 200;
 /// The number of bytes that a report shows of the part that two long values have in common.
 const COMMON_SHOWN: usize = 40;
 
-/// A place where two values differ, as a JSON pointer, and the text of each.
-pub(super) struct JsonDifference {
-    pub(super) pointer: String,
-    pub(super) expected: String,
-    pub(super) actual: String,
-}
-
-/// Returns the differences between two values. A text that contains JSON is compared as JSON.
-pub(super) fn differences(expected: &Value, actual: &Value) -> Vec<JsonDifference> {
+/// Returns the differences between two values, as text: each place as a JSON pointer below
+/// `pointer`, with both values. A text that contains JSON is compared as JSON.
+pub(super) fn differences(pointer: &str, expected: &Value, actual: &Value) -> Vec<String> {
+    let mut rest = expected.clone();
     let mut found = Vec::new();
-    compare("", Some(expected), Some(actual), &mut found);
-    found
-}
-
-fn compare(
-    pointer: &str,
-    expected: Option<&Value>,
-    actual: Option<&Value>,
-    found: &mut Vec<JsonDifference>,
-) {
-    match (expected, actual) {
-        _ if expected == actual => {}
-        (Some(Value::Object(expected)), Some(Value::Object(actual))) => {
-            let added = actual.keys().filter(|it| !expected.contains_key(*it));
-            for name in expected.keys().chain(added) {
-                let step = name.replace('~', "~0").replace('/', "~1");
-                let pointer = format!("{pointer}/{step}");
-                compare(&pointer, expected.get(name), actual.get(name), found);
-            }
+    for operation in json_patch::diff(expected, actual).0 {
+        let path = operation.path().as_str();
+        let (before, after) = match &operation {
+            PatchOperation::Add(it) => (None, Some(&it.value)),
+            PatchOperation::Replace(it) => (rest.pointer(path), Some(&it.value)),
+            _ => (rest.pointer(path), None),
+        };
+        let place = format!("{pointer}{path}");
+        let inner = match (json_in(before), json_in(after)) {
+            (Some(before), Some(after)) => differences(&place, &before, &after),
+            _ => Vec::new(),
+        };
+        if inner.is_empty() {
+            found.push(difference(&place, before, after));
+        } else {
+            found.extend(inner);
         }
-        (Some(Value::Array(expected)), Some(Value::Array(actual))) => {
-            let (start, expected, actual) = changed_part(expected, actual);
-            for index in 0..expected.len().max(actual.len()) {
-                let pointer = format!("{pointer}/{}", start + index);
-                compare(&pointer, expected.get(index), actual.get(index), found);
-            }
-        }
-        _ => match (json_in(expected), json_in(actual)) {
-            (Some(expected), Some(actual)) if expected != actual => {
-                compare(pointer, Some(&expected), Some(&actual), found);
-            }
-            _ => found.push(difference(pointer, expected, actual)),
-        },
+        // What is removed from a list moves the places of what follows.
+        json_patch::patch(&mut rest, &[operation]).expect("an operation of the same patch");
     }
-}
-
-/// Returns the items between those with which both lists begin and those with which both end.
-fn changed_part<'a>(
-    expected: &'a [Value],
-    actual: &'a [Value],
-) -> (usize, &'a [Value], &'a [Value]) {
-    let is_same = |(one, other): &(&Value, &Value)| one == other;
-    let start = expected.iter().zip(actual).take_while(is_same).count();
-    let (expected, actual) = (&expected[start..], &actual[start..]);
-    let from_end = expected.iter().rev().zip(actual.iter().rev());
-    let end = from_end.take_while(is_same).count();
-    let (expected_end, actual_end) = (expected.len() - end, actual.len() - end);
-    (start, &expected[..expected_end], &actual[..actual_end])
+    found
 }
 
 /// Returns the object or the list in a text.
@@ -78,7 +47,7 @@ fn json_in(text: Option<&Value>) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-fn difference(pointer: &str, expected: Option<&Value>, actual: Option<&Value>) -> JsonDifference {
+fn difference(place: &str, expected: Option<&Value>, actual: Option<&Value>) -> String {
     let text = |value: Option<&Value>| value.map_or("(absent)".into(), Value::to_string);
     let (expected, actual) = (text(expected), text(actual));
     let pairs = expected.char_indices().zip(actual.chars());
@@ -92,9 +61,6 @@ fn difference(pointer: &str, expected: Option<&Value>, actual: Option<&Value>) -
         let omitted = if start > 0 { "…" } else { "" };
         format!("{omitted}{}", clipped(&text[start..], LONGEST_SHOWN))
     };
-    JsonDifference {
-        pointer: pointer.to_owned(),
-        expected: shown(&expected),
-        actual: shown(&actual),
-    }
+    let (expected, actual) = (shown(&expected), shown(&actual));
+    format!("  {place}\n    expected: {expected}\n    actual:   {actual}")
 }

@@ -3,7 +3,6 @@
 //! Built and started like a deployed function, so that the guarantees about faults are tested with
 //! the profile, the features and the linker of production.
 
-mod load;
 mod long;
 mod samples;
 
@@ -185,9 +184,6 @@ fn main() -> Result<(), lambda_tools::Error> {
             .scope("mail.send"),
     ]);
     // Not among the others, whose list is what the tests of the explorer expect.
-    if env::var_os("LOAD_TOOLS").is_some() {
-        tools.extend(load::tools());
-    }
     if env::var_os("LONG_TOOLS").is_some() {
         tools.extend(long::tools());
     }

@@ -213,15 +213,6 @@ mod long {
     mod guide_api;
     mod guide_tool;
 
-    #[tokio::test(flavor = "multi_thread")]
-    #[ignore = "needs cargo-lambda and curl; run .ci/long"]
-    async fn the_commands_of_a_readme_for_mcp_alone_work() {
-        let project = Project::generate("mcp-tools", &[("protocols", "mcp")]);
-        let github = played_github().await;
-        let mut terminal = Terminal::open(&project.folder, &github.url);
-        answers_as_its_readme_says(&project, &mut terminal);
-    }
-
     /// The README's last project has a README with commands, too.
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs cargo-lambda and curl; run .ci/long"]

@@ -188,8 +188,7 @@ impl<'s> Execution<'s> {
     pub(crate) fn start(&mut self, call: usize) {
         let (setup, now) = (self.scenario.setup(), self.now());
         let connection = setup.connection(call);
-        let lead = setup.leads.get(connection.process).copied();
-        let lead = Duration::from_millis(lead.unwrap_or_default());
+        let lead = setup.lead(connection.process);
         let slot = &mut self.slots[connection.process];
         call.hash(&mut slot.history);
         let new = || Process::new(connection, lead, now);
@@ -222,6 +221,12 @@ impl<'s> Execution<'s> {
             && matches!(response, Response::Written)
         {
             self.scenario.written(id, record, *over);
+        }
+        // A suspended process reads it later.
+        if let (Request::Get(id), Response::Current(Some(record))) = (&sent.request, &response)
+            && !self.is_suspended(process)
+        {
+            self.scenario.read(process, id, record);
         }
         match treatment {
             "late" => {}

@@ -12,13 +12,12 @@ mod execution;
 mod network;
 mod process;
 mod refreshes;
-mod rotations;
 mod search;
 mod service;
 mod shared;
 mod tasks;
 
-use std::{hash::Hasher, pin::Pin};
+use std::{hash::Hasher, pin::Pin, time::Duration};
 
 use execution::Execution;
 use lambda_tools::store::{Over, Record};
@@ -48,11 +47,6 @@ const fn bounds(faults: usize, passes: usize, steps: &'static [u64]) -> Bounds {
     }
 }
 
-/// Returns true if the searches use their large bounds, which take minutes and a release build.
-fn is_full() -> bool {
-    std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full")
-}
-
 /// The processes, their calls and their store.
 #[derive(Default)]
 struct Setup {
@@ -68,6 +62,21 @@ struct Setup {
 }
 
 impl Setup {
+    /// Returns the setup of processes, each of which has a clock that is ahead by some milliseconds.
+    fn new(leads: &[u64], calls: Vec<usize>) -> Self {
+        Self {
+            leads: leads.to_vec(),
+            calls,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the time by which the clock of a process is ahead.
+    fn lead(&self, process: usize) -> Duration {
+        let lead = self.leads.get(process).copied();
+        Duration::from_millis(lead.unwrap_or_default())
+    }
+
     /// Returns the connection of the process that receives a call. Those after the end have a process
     /// of their own.
     fn connection(&self, call: usize) -> Connection {
@@ -90,14 +99,24 @@ trait Scenario {
 
     /// Returns the ways in which another service than the store may treat a request: the first is
     /// the good one.
-    fn treatments(&self, request: &str) -> &'static [&'static str];
+    fn treatments(&self, request: &str) -> &'static [&'static str] {
+        service::treatments(request)
+    }
 
     /// Lets the service treat a request. Returns the response; or, as an error, what the request
     /// becomes if the service has acted and its response takes longer.
-    fn serve(&self, process: usize, request: &str, treatment: &str) -> Result<String, String>;
+    fn serve(&self, _process: usize, request: &str, treatment: &str) -> Result<String, String> {
+        service::serve(request, treatment, |run| self.acted(run))
+    }
+
+    /// Runs after the service has acted for a run of the tool.
+    fn acted(&self, _run: usize) {}
 
     /// Runs after a record was written, over another one or over none.
     fn written(&self, id: &str, record: &Record, over: Over);
+
+    /// Runs after a process has read a record.
+    fn read(&self, _process: usize, _id: &str, _record: &Record) {}
 
     /// Adds everything to a state's digest that later rules depend on.
     fn digest(&self, state: &mut dyn Hasher);

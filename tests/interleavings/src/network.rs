@@ -131,6 +131,14 @@ impl Connection {
         }
     }
 
+    /// Returns true if the process or one of its requests has failed, or had no response for some
+    /// time.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        let number = self.process;
+        self.network
+            .with(|network| network.disturbed.contains(&number))
+    }
+
     /// Returns the time of day by the clock of the process.
     pub(crate) fn wall(&self) -> SystemTime {
         let clock = self.network.with(|network| network.clocks[&self.process]);
@@ -182,6 +190,13 @@ impl Shared<Network> {
         self.with(|network| {
             network.violation.get_or_insert(rule.into());
         });
+    }
+
+    /// Notes the rule that does not hold, if there is one.
+    pub(crate) fn check(&self, kept: Result<(), String>) {
+        if let Err(rule) = kept {
+            self.violate(rule);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The time at which every execution starts: 5 October 2023, 12:00:00 UTC.
-pub(crate) const START: Duration = Duration::from_hours(471_252);
+const START: Duration = Duration::from_hours(471_252);
 
 /// The clock of a process, which has its own virtual time.
 #[derive(Clone, Copy)]

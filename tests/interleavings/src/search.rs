@@ -5,16 +5,17 @@ use std::{collections::HashSet, time::Instant};
 use crate::{
     Bounds, Scenario,
     execution::{Action, Execution},
-    is_full,
 };
 
 /// A decision of an execution: its number, and the number of alternatives.
 type Decision = (usize, usize);
 
-/// Searches for a violation within the small bounds, or the large ones.
+/// Searches for a violation; if the environment says so, with one more fault, which takes minutes and
+/// a release build.
 #[track_caller]
-pub(crate) fn hold(name: &str, scenario: &dyn Scenario, small: Bounds, large: Bounds) {
-    let bounds = if is_full() { large } else { small };
+pub(crate) fn hold(name: &str, scenario: &dyn Scenario, mut bounds: Bounds) {
+    let is_full = std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full");
+    bounds.faults += usize::from(is_full);
     assert!(!violates(name, scenario, bounds), "{name}: see above");
 }
 
@@ -27,9 +28,10 @@ pub(crate) fn violates(name: &str, scenario: &dyn Scenario, bounds: Bounds) -> b
         let (mut path, mut visited) = (Vec::new(), HashSet::new());
         while !violation {
             executions += 1;
-            violation = run(scenario, bounds, &mut path, &mut visited).is_err();
+            violation = run(scenario, bounds, &mut path, &mut visited, false).is_err();
             if violation {
-                print(scenario, bounds, &path);
+                let found = run(scenario, bounds, &mut path, &mut visited, true);
+                println!("  {}", found.unwrap_err());
             } else if !advance(&mut path) {
                 break;
             }
@@ -41,12 +43,13 @@ pub(crate) fn violates(name: &str, scenario: &dyn Scenario, bounds: Bounds) -> b
 }
 
 /// Runs one execution, along a path and then with the first of all decisions, until it ends or
-/// reaches a state that has been visited. Completes the path.
+/// reaches a state that has been visited. Completes the path. Prints the decisions if `prints` says so.
 fn run(
     scenario: &dyn Scenario,
     bounds: Bounds,
     path: &mut Vec<Decision>,
     visited: &mut HashSet<u64>,
+    prints: bool,
 ) -> Result<(), String> {
     let mut execution = Execution::new(scenario, bounds);
     for depth in 0.. {
@@ -60,6 +63,9 @@ fn run(
         let (chosen, count) = path[depth];
         assert_eq!(count, actions.len(), "an execution is not deterministic");
         let action = actions.get(chosen).ok_or("nothing can happen")?;
+        if prints {
+            println!("  {}", execution.describe(action));
+        }
         execution.apply(action)?;
         if matches!(action, Action::End) {
             break;
@@ -77,19 +83,4 @@ fn advance(path: &mut Vec<Decision>) -> bool {
         }
     }
     false
-}
-
-/// Prints the decisions of an execution, and the rule that does not hold at its end.
-fn print(scenario: &dyn Scenario, bounds: Bounds, path: &[Decision]) {
-    let mut execution = Execution::new(scenario, bounds);
-    for (chosen, _) in path {
-        let actions = execution.actions();
-        let Some(action) = actions.get(*chosen) else {
-            return println!("  nothing can happen");
-        };
-        println!("  {}", execution.describe(action));
-        if let Err(rule) = execution.apply(action) {
-            println!("  {rule}");
-        }
-    }
 }

@@ -2,10 +2,27 @@
 
 use std::panic::resume_unwind;
 
-use lambda_tools::Failure;
+use lambda_tools::{Context, Failure, Tool};
 use serde_json::{Value, json};
 
 use crate::network::Connection;
+
+/// Returns the tool, which runs `act`.
+pub(crate) fn tool<F>(
+    is_at_most_once: bool,
+    act: impl Fn(Value, Context) -> F + Clone + Send + Sync + 'static,
+) -> Tool
+where
+    F: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    let object = json!({"type": "object", "properties": {}});
+    let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
+    if is_at_most_once {
+        tool.run_at_most_once()
+    } else {
+        tool
+    }
+}
 
 /// Waits until the service has ended a run of the tool, and ends it in the same way.
 pub(crate) async fn run(

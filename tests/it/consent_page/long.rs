@@ -12,7 +12,7 @@ use test_support::{Served, chromium, repository};
 
 use super::{acme, states};
 
-type Recorded = HashMap<String, (u16, HeaderMap, String)>;
+pub(crate) type Recorded = HashMap<String, (u16, HeaderMap, String)>;
 
 /// Serves the pages at their names.
 async fn serve(pages: Recorded) -> Served {
@@ -41,7 +41,8 @@ async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
         headers.remove("set-cookie");
         (name.to_owned(), (status, headers, page.body))
     });
-    let pages: Recorded = pages.collect();
+    let mut pages: Recorded = pages.collect();
+    pages.extend(crate::sign_in::pages().await);
     let names: Vec<_> = pages.keys().cloned().collect();
     let served = serve(pages).await;
     let artifacts = repository("target/artifacts");
@@ -51,7 +52,7 @@ async fn every_page_is_readable_on_telephones_and_desktops_in_light_and_dark() {
     let views = chromium("authorization_pages.mjs", &arguments).await;
     let views = views.as_array().unwrap();
     assert_eq!(views.len(), 4 * names.len(), "two schemes, two widths");
-    assert_eq!(views.len(), 44);
+    assert_eq!(views.len(), 60);
     let is_faulty = |problems: &serde_json::Value| *problems != serde_json::json!([]);
     let faulty: Vec<_> = views
         .iter()

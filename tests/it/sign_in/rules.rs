@@ -97,7 +97,8 @@ async fn the_consents_are_in_a_cookie_of_ninety_days() {
 /// The parts of an ID token: OpenID Connect Core 1.0, 3.1.3.7, besides those of another provider.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_token_must_be_signed_and_have_the_nonce() {
-    let cases: [(fn(&str) -> Value, bool); 7] = [
+    type Tokens = fn(&str) -> Value;
+    let cases: [(Tokens, bool); 7] = [
         (upstream_tokens, true),
         (|body| changed(body, |it| format!("{it}A").into()), false),
         (

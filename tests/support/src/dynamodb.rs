@@ -4,7 +4,7 @@
 //! two concurrent requests may both succeed; dynalite does not return the item of a failed
 //! condition. This server has the four operations that the library uses. Each checks its condition
 //! and writes under one lock, and what the server does not know is an error. An [`Interceptor`] can
-//! lose, repeat, delay and fail requests. A test compares the results with moto's.
+//! lose and delay requests. A test compares the results with moto's.
 
 mod condition;
 mod error;
@@ -13,14 +13,7 @@ mod item;
 mod table;
 mod update;
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::SystemTime,
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::body::{Body, to_bytes};
 use hyper::{
@@ -33,7 +26,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use error::ApiError;
 use interceptor::Nothing;
 pub use interceptor::{
-    Applied, Fault, Interception, Interceptor, OnRequest, OnResponse, Operation, Request,
+    Applied, Interception, Interceptor, OnRequest, OnResponse, Operation, Request,
 };
 use table::Table;
 
@@ -51,7 +44,6 @@ struct State {
     name: String,
     table: Table,
     interceptor: Arc<dyn Interceptor>,
-    requests: AtomicU64,
 }
 
 impl DynamoDb {
@@ -66,7 +58,6 @@ impl DynamoDb {
             name: table.to_owned(),
             table: Table::default(),
             interceptor,
-            requests: AtomicU64::new(0),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -101,17 +92,6 @@ impl DynamoDb {
     /// Returns true if the table has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Returns the number of requests so far.
-    pub fn requests(&self) -> u64 {
-        self.state.requests.load(Ordering::Relaxed)
-    }
-
-    /// Deletes the items whose `expires_at` has passed, as time to live does some time later;
-    /// returns their number. Nothing else deletes them.
-    pub fn delete_expired(&self, now: SystemTime) -> usize {
-        self.state.table.delete_expired(now)
     }
 }
 
@@ -170,23 +150,13 @@ impl State {
             Ok(request) => request,
             Err(error) => return error.into(),
         };
-        let is_twice = match self.interceptor.on_request(&request).await {
-            OnRequest::Apply => false,
-            OnRequest::ApplyTwice => true,
-            OnRequest::Lose => return Reply::Close,
-            OnRequest::Fail(fault) => return fault.error().into(),
-            OnRequest::Ignore => return Reply::Nothing,
-        };
-        let mut applied = self.apply(&request);
-        if is_twice {
-            let has_written = applied.has_written;
-            applied = self.apply(&request);
-            applied.has_written |= has_written;
+        if self.interceptor.on_request(&request).await == OnRequest::Lose {
+            return Reply::Close;
         }
+        let applied = self.apply(&request);
         match self.interceptor.on_response(&request, &applied).await {
             OnResponse::Send => Reply::Send(applied.status, applied.body),
             OnResponse::Lose => Reply::Close,
-            OnResponse::Fail(fault) => fault.error().into(),
             OnResponse::Ignore => Reply::Nothing,
         }
     }
@@ -201,22 +171,15 @@ impl State {
             "DynamoDB_20120810.DeleteItem" => Operation::DeleteItem,
             _ => return Err(ApiError::unsupported(format!("the operation '{target}'"))),
         };
-        let access_key = header("authorization").and_then(|it| {
-            let credential = it.strip_prefix("AWS4-HMAC-SHA256 Credential=")?;
-            credential.split('/').next()
-        });
-        let access_key = access_key.ok_or_else(ApiError::missing_token)?;
+        header("authorization")
+            .filter(|it| it.starts_with("AWS4-HMAC-SHA256 Credential="))
+            .ok_or_else(ApiError::missing_token)?;
         let body: Value = serde_json::from_slice(body)
             .map_err(|_| ApiError::serialization("the body is no JSON"))?;
         if body["TableName"] != *self.name {
             return Err(ApiError::no_table());
         }
-        Ok(Request {
-            number: self.requests.fetch_add(1, Ordering::Relaxed),
-            operation,
-            access_key: access_key.to_owned(),
-            body,
-        })
+        Ok(Request { operation, body })
     }
 
     fn apply(&self, request: &Request) -> Applied {

@@ -113,41 +113,6 @@ async fn no_argument_chooses_the_tool_the_caller_or_the_kind_of_event() {
     }
 }
 
-/// With both settings, a call without a valid token is refused, whatever the other header says.
-#[tokio::test]
-async fn a_token_takes_precedence_over_a_header_with_a_user() {
-    let environment = [
-        ("TOOLS_AUTH", "api-key"),
-        ("TOOLS_API_KEY", "the-key-of-the-gateway"),
-        ("TOOLS_EVENTS", "agentcore"),
-        ("TOOLS_AGENTCORE_USER_HEADER", "x-user-id"),
-        ("TOOLS_AGENTCORE_TOKEN_HEADER", "x-token"),
-    ];
-    let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-    let add = json!({"a": 10, "b": 5});
-    for (token, is_error) in [
-        (None, true),
-        (Some("Bearer the-key-of-nobody"), true),
-        (Some("the-key-of-the-gateway"), true),
-        (Some("Bearer the-key-of-the-gateway"), false),
-    ] {
-        let mut context = context("calc___Calculator_Add");
-        let headers = &mut context["custom"]["bedrockAgentCorePropagatedHeaders"];
-        headers["x-token"] = token.into();
-        if token.is_none() {
-            headers.as_object_mut().unwrap().remove("x-token");
-        }
-        let context = context.to_string();
-        let (failed, answer, _) = platform.invoke_with(&add, context.as_bytes()).await;
-        assert!(!failed, "{answer}");
-        assert_eq!(answer["isError"], is_error, "{token:?} {answer}");
-    }
-    let printed = platform.end();
-    let caller = r#""caller":"key TOOLS_API_KEY""#;
-    let calls = printed.iter().filter(|line| line.contains(caller));
-    assert_eq!(calls.count(), 1, "{printed:?}");
-}
-
 /// Events of each kind, with the names of the settings that accept it.
 fn kinds() -> Vec<(&'static [&'static str], Value, Value)> {
     let none = json!({});

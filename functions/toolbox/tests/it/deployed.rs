@@ -141,11 +141,10 @@ async fn the_log_names_an_async_tool_that_blocks_its_thread() {
 }
 
 /// Returns variables for a function that remembers calls in the emulator's table.
-fn remembering(url: &str) -> [(&str, &str); 7] {
+fn remembering(url: &str) -> [(&str, &str); 6] {
     [
         ("TOOLS_IDEMPOTENCY", "dynamodb"),
         ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-        ("TOOLS_IDEMPOTENCY_WAIT_SECONDS", "1"),
         ("AWS_ENDPOINT_URL", url),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),

@@ -16,11 +16,6 @@ fn is_running(network: &Shared<Network>) -> bool {
     network.with(|network| network.served().next().is_some())
 }
 
-fn is_disturbed(process: &Connection) -> bool {
-    let is_disturbed = |network: &mut Network| network.disturbed.contains(&process.process);
-    process.network.with(is_disturbed)
-}
-
 /// A run of the tool.
 #[derive(Default, Hash)]
 pub(super) struct Run {
@@ -98,7 +93,7 @@ impl Ledger {
             TestOutcome::Failure(failure) => self.failure((call, has_run), failure, process),
             // The store did not respond.
             TestOutcome::Rejection(it) if it.reason == "unprotected" => {
-                (it.reason, is_disturbed(process) && !has_run)
+                (it.reason, process.is_disturbed() && !has_run)
             }
             _ => ("unexpected", false),
         };
@@ -137,7 +132,7 @@ impl Ledger {
             "The tool did not finish in time" => ("interrupted", may_follow(None)),
             "This call was cut off, and may have had its effect" => {
                 // A process that was suspended responds to what it saw before.
-                let is_over = !is_running(&process.network) || is_disturbed(process);
+                let is_over = !is_running(&process.network) || process.is_disturbed();
                 ("cut off", is_final && is_over && !has_run)
             }
             // Not for its own claim.

@@ -22,14 +22,15 @@ use crate::{
 
 /// Calls with one `call_id`.
 pub(super) struct Calls {
-    pub(super) is_at_most_once: bool,
+    is_at_most_once: bool,
     pub(super) setup: Setup,
-    /// The time in which the platform wants a response.
-    pub(super) deadline: Option<Duration>,
     /// The function that each call is sent to, so that its tool knows the call; also three more.
-    pub(super) functions: Vec<Arc<LambdaFunction>>,
+    functions: Vec<Arc<LambdaFunction>>,
     ledger: Shared<Ledger>,
 }
+
+/// The time in which the platform wants a response.
+const DEADLINE: Duration = Duration::from_secs(4);
 
 /// The time for which outcomes are recorded.
 const EXPIRE_AFTER: Duration = Duration::from_hours(1);
@@ -46,23 +47,13 @@ async fn act(call: usize, process: Connection, ledger: Shared<Ledger>) -> Result
 
 fn tool(is_at_most_once: bool, call: usize, process: Connection, ledger: Shared<Ledger>) -> Tool {
     let act = move |_: Value, _: Context| act(call, process.clone(), ledger.clone());
-    let object = json!({"type": "object", "properties": {}});
-    let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
-    if is_at_most_once {
-        tool.run_at_most_once()
-    } else {
-        tool
-    }
+    service::tool(is_at_most_once, act)
 }
 
 impl Calls {
-    /// Calls in these processes, each of which has a clock that is ahead by some milliseconds.
-    pub(super) fn new(is_at_most_once: bool, leads: &[u64], processes: &[usize]) -> Self {
-        let setup = Setup {
-            leads: leads.to_vec(),
-            calls: processes.to_vec(),
-            ..Setup::default()
-        };
+    /// A call in each of the processes, whose clocks are ahead by some milliseconds.
+    pub(super) fn new(is_at_most_once: bool, leads: &[u64]) -> Self {
+        let setup = Setup::new(leads, (0..leads.len()).collect());
         let ledger = Shared::default();
         let function = |call| {
             let process = setup.connection(call);
@@ -79,8 +70,7 @@ impl Calls {
         };
         Self {
             is_at_most_once,
-            deadline: Some(Duration::from_secs(4)),
-            functions: (0..processes.len() + 3).map(function).collect(),
+            functions: (0..leads.len() + 3).map(function).collect(),
             setup,
             ledger,
         }
@@ -105,29 +95,19 @@ impl Scenario for Calls {
     fn call(&self, number: usize) -> Call {
         let function = Arc::clone(&self.functions[number]);
         let process = self.setup.connection(number);
-        let lead = self.setup.leads.get(process.process).copied();
-        let lead = Duration::from_millis(lead.unwrap_or_default());
-        let (deadline, ledger) = (self.deadline, self.ledger.clone());
+        let (lead, ledger) = (self.setup.lead(process.process), self.ledger.clone());
         Box::pin(async move {
             ledger.with(|ledger| ledger.calls += 1);
-            let mut call = function.call("Act.Do", json!({})).call_id("same");
-            if let Some(time) = deadline {
-                // By the platform's clock.
-                call = call.deadline(process.wall() - lead + time);
-            }
-            let outcome = call.await;
+            let call = function.call("Act.Do", json!({})).call_id("same");
+            // By the platform's clock.
+            let outcome = call.deadline(process.wall() - lead + DEADLINE).await;
             ledger.with(|ledger| ledger.respond(number, &outcome, &process));
         })
     }
 
-    fn treatments(&self, request: &str) -> &'static [&'static str] {
-        service::treatments(request)
-    }
-
-    fn serve(&self, _: usize, request: &str, treatment: &str) -> Result<String, String> {
+    fn acted(&self, run: usize) {
         let network = &self.setup.network;
-        let act = |run| self.ledger.with(|ledger| ledger.act(run, network));
-        service::serve(request, treatment, act)
+        self.ledger.with(|ledger| ledger.act(run, network));
     }
 
     fn written(&self, _: &str, record: &Record, over: Over) {

@@ -39,40 +39,32 @@ pub(super) fn server(process: &Connection, state: &Shared<ProviderState>) -> Ser
 
 /// Lets the user consent.
 pub(super) async fn consent(function: &LambdaFunction) {
+    let send = async |method: &str, url: &str, cookie: &str, body: &str| {
+        let headers = json!({"content-type": "application/json", "cookie": cookie});
+        send(function, method, url, &headers, body).await
+    };
     let call = json!({"tool_id": TOOL, "context": {"user_id": USER}}).to_string();
-    let response = send(function, "POST", "/tools/call", "", &call).await;
+    let response = send("POST", "/tools/call", "", &call).await;
     let body: Value = serde_json::from_str(response["body"].as_str().unwrap()).unwrap();
     let challenge = &body["missing_requirements"]["authorization"][0];
     let id = challenge["id"].as_str().unwrap();
     let path = format!("/authorization/challenges/{id}/start");
-    let page = send(function, "GET", &path, "", "").await;
+    let page = send("GET", &path, "", "").await;
     let cookie = page["cookies"][0].as_str().unwrap();
     let (cookie, _) = cookie.split_once(';').unwrap();
     let html = page["body"].as_str().unwrap();
     let (_, form) = html.split_once("name=\"form\" value=\"").unwrap();
     let (form, _) = form.split_once('"').unwrap();
-    let redirect = send(function, "POST", &path, cookie, &format!("form={form}")).await;
+    let redirect = send("POST", &path, cookie, &format!("form={form}")).await;
     let location = redirect["headers"]["location"].as_str().unwrap();
     let (_, state) = location.split_once("state=").unwrap();
     let (state, _) = state.split_once('&').unwrap();
     let callback = format!("/authorization/p/callback?code=c&state={state}");
-    send(function, "GET", &callback, cookie, "").await;
+    send("GET", &callback, cookie, "").await;
 }
 
 /// Sends a request as an event of an HTTP API.
 pub(crate) async fn send(
-    function: &LambdaFunction,
-    method: &str,
-    url: &str,
-    cookie: &str,
-    body: &str,
-) -> Value {
-    let headers = json!({"content-type": "application/json", "cookie": cookie});
-    send_with(function, method, url, &headers, body).await
-}
-
-/// Sends a request with these headers.
-pub(crate) async fn send_with(
     function: &LambdaFunction,
     method: &str,
     url: &str,

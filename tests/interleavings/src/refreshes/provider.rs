@@ -19,18 +19,16 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The provider's view of the grant, and the reasons for which it may be lost.
 #[derive(Default, Hash)]
-pub(crate) struct ProviderState {
+pub(super) struct ProviderState {
     /// The number of refreshes so far. The tokens that they return have their number.
-    pub(crate) refreshes: usize,
-    pub(crate) is_revoked: bool,
-    /// True if a grant may be refreshed although its token is still valid.
-    pub(crate) is_repeatable: bool,
+    pub(super) refreshes: usize,
+    pub(super) is_revoked: bool,
     /// The process that caused the last refresh, and when, until the store has its tokens.
-    pub(crate) unsaved: Option<(usize, Duration)>,
+    pub(super) unsaved: Option<(usize, Duration)>,
     /// True if nobody could save the tokens of a refresh.
-    pub(crate) is_lost: bool,
+    pub(super) is_lost: bool,
     /// The responses to calls: the token, if there is one; an error.
-    pub(crate) responses: BTreeMap<usize, Result<Option<String>, ()>>,
+    pub(super) responses: BTreeMap<usize, Result<Option<String>, ()>>,
 }
 
 fn tokens(number: usize, expires_in: u64) -> Value {
@@ -54,7 +52,7 @@ fn lease_holder(network: &Shared<Network>) -> Option<usize> {
 type Received = Result<Response<Vec<u8>>, TransportError>;
 
 /// Sends a request of a process for tokens, as the library's HTTP client does.
-pub(crate) async fn transport(
+pub(super) async fn transport(
     process: Connection,
     provider: Shared<ProviderState>,
     sent: Request<Vec<u8>>,
@@ -84,7 +82,7 @@ pub(crate) async fn transport(
 
 impl ProviderState {
     /// Uses the refresh token in the body of a request. Returns the body of the response.
-    pub(crate) fn refresh(
+    pub(super) fn refresh(
         &mut self,
         process: usize,
         body: &str,
@@ -99,7 +97,7 @@ impl ProviderState {
             if !self.is_lost(network) {
                 network.violate("a refresh token is used twice");
             }
-        } else if number > 0 && !self.is_repeatable {
+        } else if number > 0 {
             // Only a process that knows the new tokens, which last an hour, can send this one.
             network.violate("a fresh grant is refreshed again");
         }
@@ -112,7 +110,7 @@ impl ProviderState {
     }
 
     /// Returns true if nobody could save the tokens of a refresh.
-    pub(crate) fn is_lost(&mut self, network: &Shared<Network>) -> bool {
+    pub(super) fn is_lost(&mut self, network: &Shared<Network>) -> bool {
         self.is_lost |= self.unsaved.is_some_and(|(process, at)| {
             network.with(|network| {
                 network.crashed.contains(&process) || network.now.saturating_sub(at) >= TO_SAVE
@@ -122,12 +120,12 @@ impl ProviderState {
     }
 
     /// Records that the tokens of the last refresh cannot be saved any more.
-    pub(crate) fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         self.is_lost |= self.unsaved.is_some();
     }
 
     /// Records the response to a call: the token, if there is one.
-    pub(crate) fn respond(
+    pub(super) fn respond(
         &mut self,
         call: usize,
         token: Result<Option<String>, ()>,

@@ -3,12 +3,16 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
+    time::{Duration, SystemTime},
 };
 
 use lambda_tools::store::{Field, Record};
 use serde_json::Value;
 
 use crate::{network::Network, service::number_of};
+
+/// The time within which a task has to start.
+const LONGEST_QUEUE: Duration = Duration::from_mins(5);
 
 /// A run of the tool.
 #[derive(Default)]
@@ -18,38 +22,42 @@ pub(super) struct Run {
     has_acted: bool,
     /// The end that the tool caused: `value`, `failure`, `retry` or `panic`.
     pub(super) result: Option<String>,
+    /// True if its process has read that the task is cancelled.
+    is_told: bool,
 }
 
 /// An event with which the function invokes itself.
-pub(super) struct Event {
-    pub(super) text: String,
+struct Event {
+    text: String,
     /// The id of its task.
     task: String,
     /// The number of the task's call id.
     call: usize,
+    /// By the clock of its sender.
+    sent_at: SystemTime,
 }
 
 /// A task that a client knows.
-pub(super) struct Told {
-    pub(super) id: String,
+struct Told {
+    id: String,
     /// True if a client has asked for its cancellation.
     is_cancelled: bool,
-    /// True if its cancellation was confirmed before it started.
-    is_stopped: bool,
     /// The status that it ended with, and the result or the error, as a client was told.
     end: Option<(String, String)>,
 }
 
 #[derive(Default)]
 pub(super) struct Ledger {
-    pub(super) is_at_most_once: bool,
+    is_at_most_once: bool,
     pub(super) runs: Vec<Run>,
-    pub(super) events: Vec<Event>,
-    pub(super) told: Vec<Told>,
-    /// The ids of the tasks that were started.
-    pub(super) started: BTreeSet<String>,
+    events: Vec<Event>,
+    told: Vec<Told>,
+    /// The ids of the tasks whose end is recorded.
+    ended: BTreeSet<String>,
+    /// The steps that were too late to start a task.
+    late: BTreeSet<usize>,
     /// The newest task of each record.
-    pub(super) newest: BTreeMap<String, String>,
+    newest: BTreeMap<String, String>,
 }
 
 /// A broken rule.
@@ -59,39 +67,82 @@ fn rule(holds: bool, text: impl Into<String>) -> Broken {
     if holds { Ok(()) } else { Err(text.into()) }
 }
 
-fn field<'r>(record: &'r Record, name: &str) -> Option<&'r Field> {
+/// Returns the call in a record, and the id of its task.
+fn task_in(key: &str, record: &Record) -> Option<(Value, String)> {
     let mut fields = record.fields.iter();
-    fields.find(|(it, _)| *it == name).map(|(_, value)| value)
+    let call = fields.find_map(|(name, value)| match value {
+        Field::Text(text) if *name == "call" => Some(text),
+        _ => None,
+    })?;
+    let call: Value = serde_json::from_str(call).expect("calls are JSON");
+    let id = format!("{key}{}", call["task"]["id"].as_str()?);
+    Some((call, id))
+}
+
+fn is_running(call: &Value) -> bool {
+    call["state"]["running"].is_object()
 }
 
 impl Ledger {
+    pub(super) fn new(is_at_most_once: bool) -> Self {
+        Self {
+            is_at_most_once,
+            ..Self::default()
+        }
+    }
+
     /// Records that an event is sent for the task of a call.
-    pub(super) fn send(&mut self, call: usize, text: String) {
+    pub(super) fn send(&mut self, call: usize, text: String, sent_at: SystemTime) {
         let event: Value = serde_json::from_str(&text).expect("events are JSON");
         let task = event["lambda_tools"]["task"].as_str().unwrap().to_owned();
-        self.events.push(Event { text, task, call });
+        self.events.push(Event {
+            text,
+            task,
+            call,
+            sent_at,
+        });
+    }
+
+    /// Records that an event arrives in a step, at a time by the clock of its process. Returns the
+    /// event, if it was sent.
+    pub(super) fn arrive(&mut self, step: usize, event: usize, now: SystemTime) -> Option<String> {
+        let event = self.events.get(event)?;
+        if now > event.sent_at + LONGEST_QUEUE {
+            self.late.insert(step);
+        }
+        Some(event.text.clone())
     }
 
     /// Records that the record of a task was written.
-    pub(super) fn write(&mut self, key: &str, record: &Record) {
-        let Some(Field::Text(call)) = field(record, "call") else {
-            return;
+    pub(super) fn write(&mut self, key: &str, record: &Record) -> Broken {
+        let Some((call, id)) = task_in(key, record) else {
+            return Ok(());
         };
-        let call: Value = serde_json::from_str(call).expect("calls are JSON");
-        let Some(random) = call["task"]["id"].as_str() else {
-            return;
-        };
-        let id = format!("{key}{random}");
-        let is_running = call["state"]["running"].is_object();
-        if is_running && field(record, "sealed").is_none() {
-            self.started.insert(id.clone());
-        }
-        self.newest.insert(key.to_owned(), id);
+        self.newest.insert(key.to_owned(), id.clone());
+        let is_first = is_running(&call) || self.ended.insert(id);
+        rule(is_first, "a task's end is recorded twice")
     }
 
-    /// Records that the tool starts, and returns the number of the run.
-    pub(super) fn begin(&mut self, event: usize, network: &Network) -> Result<usize, String> {
+    /// Records that the process of a task's run has read the task's record.
+    pub(super) fn read(&mut self, key: &str, record: &Record) {
+        let Some((call, id)) = task_in(key, record) else {
+            return;
+        };
+        let is_told = is_running(&call) && call["task"]["is_cancelled"] == true;
+        for run in &mut self.runs {
+            run.is_told |= is_told && self.events[run.event].task == id;
+        }
+    }
+
+    /// Records that the tool starts in a step, and returns the number of the run.
+    pub(super) fn begin(
+        &mut self,
+        step: usize,
+        event: usize,
+        network: &Network,
+    ) -> Result<usize, String> {
         let Event { task, call, .. } = &self.events[event];
+        rule(!self.late.contains(&step), "a task starts too late")?;
         let mut runs = self.runs.iter();
         let is_same = |run: &Run| self.events[run.event].task == *task;
         rule(!runs.any(is_same), "a task runs twice")?;
@@ -102,15 +153,26 @@ impl Ledger {
             !running.any(is_same),
             "two runs of one call at the same time",
         )?;
-        if let Some(told) = self.told.iter().find(|it| it.id == *task) {
-            rule(!told.is_stopped, "a task runs that was cancelled before")?;
-            rule(told.end.is_none(), "a task runs that has ended")?;
-        }
+        let has_ended = self.ended.contains(task);
+        rule(!has_ended, "a task runs that has ended, or was cancelled")?;
         self.runs.push(Run {
             event,
             ..Run::default()
         });
         Ok(self.runs.len() - 1)
+    }
+
+    /// Records that a run learns whether its task is cancelled: then it does nothing more, and fails.
+    pub(super) fn stop(&mut self, run: usize, is_cancelled: bool) -> Broken {
+        let run = &mut self.runs[run];
+        if !is_cancelled {
+            return rule(!run.is_told, "a cancelled task goes on");
+        }
+        run.result = Some("failure".to_owned());
+        let task = &self.events[run.event].task;
+        let mut told = self.told.iter();
+        let is_asked = told.any(|it| it.id == *task && it.is_cancelled);
+        rule(is_asked, "a task is cancelled that nobody has cancelled")
     }
 
     /// Records the effect of a run.
@@ -147,7 +209,6 @@ impl Ledger {
                 self.told.push(Told {
                     id: id.to_owned(),
                     is_cancelled: false,
-                    is_stopped: false,
                     end: None,
                 });
             }
@@ -170,11 +231,9 @@ impl Ledger {
         self.told(id).is_cancelled = true;
     }
 
-    /// Records the response to that.
-    pub(super) fn cancelled(&mut self, id: &str, response: &Value, is_disturbed: bool) -> Broken {
+    /// Checks the response to that.
+    pub(super) fn cancelled(&self, id: &str, response: &Value, is_disturbed: bool) -> Broken {
         if response["result"]["resultType"] == "complete" {
-            let is_started = self.started.contains(id);
-            self.told(id).is_stopped |= !is_started;
             return Ok(());
         }
         self.unanswered(id, response, is_disturbed)
@@ -209,6 +268,10 @@ impl Ledger {
             _ => self.is_true(&text, of_task),
         };
         rule(is_true, format!("a task '{status}: {text}', out of place"))?;
+        rule(
+            self.ended.contains(id),
+            "an end is told before it is recorded",
+        )?;
         let end = (status.to_owned(), text);
         let told = self.told(id);
         let first = told.end.get_or_insert_with(|| end.clone());
@@ -239,49 +302,41 @@ impl Ledger {
         rule(is_allowed, format!("a task without a status: {response}"))
     }
 
-    /// Returns true if a text describes the end of a run, or of a task without one.
+    /// Returns true if a text describes the end of a run that is meant, or a failure of the library.
     fn is_true(&self, text: &str, is_meant: impl Fn(&Event) -> bool) -> bool {
-        let mut runs = self.runs.iter();
-        let meant = |run: &&Run| is_meant(&self.events[run.event]);
-        let ended_so = |number: &str, results: &[&str]| {
-            let run = number.parse().ok().and_then(|it: usize| self.runs.get(it));
-            run.filter(meant)
-                .and_then(|it| it.result.as_deref())
-                .is_some_and(|it| results.contains(&it))
-        };
+        let mut meant = self
+            .runs
+            .iter()
+            .map(|run| is_meant(&self.events[run.event]));
         let (kind, text) = text.split_once(": ").unwrap_or_default();
-        let has = |part| text.contains(part);
-        match kind {
-            "value" => ended_so(text, &["value"]),
-            "failure" if has("did not start in time") => !runs.any(|it| meant(&it)),
-            "failure" if has("internal error") => {
-                runs.any(|it| meant(&it) && it.result.as_deref() == Some("panic"))
+        let Ok(number) = text.parse::<usize>() else {
+            let is_unstarted = text.contains("did not start in time");
+            return kind == "failure" && !(is_unstarted && meant.any(|it| it));
+        };
+        let is_meant = meant.nth(number).unwrap_or(false);
+        let result = self.runs.get(number).and_then(|it| it.result.as_deref());
+        is_meant
+            && match result {
+                Some("value") => kind == "value",
+                Some("failure" | "retry") => kind == "failure",
+                _ => false,
             }
-            "failure" if has("did not finish in time") || has("has run") => {
-                runs.any(|it| meant(&it))
-            }
-            // It may have had its effect: the client must be told even if it has not begun.
-            "failure" if has("was cut off") => true,
-            "failure" if has("no time left") => true,
-            "failure" => ended_so(text, &["failure", "retry"]),
-            _ => false,
-        }
     }
 
     /// Adds what is known to a digest: tasks by their events, because their ids are random.
     pub(super) fn hash(&self, mut state: &mut dyn Hasher) {
         let event_of = |task: &String| self.events.iter().position(|it| it.task == *task);
         for run in &self.runs {
-            (run.event, run.has_acted, &run.result).hash(&mut state);
+            (run.event, run.has_acted, &run.result, run.is_told).hash(&mut state);
         }
         for event in &self.events {
             let is_newest = self.newest.values().any(|it| *it == event.task);
-            let is_started = self.started.contains(&event.task);
-            (event.call, is_newest, is_started).hash(&mut state);
+            let has_ended = self.ended.contains(&event.task);
+            (event.call, event.sent_at, is_newest, has_ended).hash(&mut state);
         }
+        self.late.hash(&mut state);
         for told in &self.told {
-            let flags = (told.is_cancelled, told.is_stopped);
-            (event_of(&told.id), flags, &told.end).hash(&mut state);
+            (event_of(&told.id), told.is_cancelled, &told.end).hash(&mut state);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{hash::Hasher, sync::Arc, time::Duration};
 
 use lambda_tools::{
-    Context, Failure, Server, Tool, Toolkit,
+    Context, Failure, Server, Toolkit,
     idempotency::Idempotency,
     store::{Over, Record},
     testing::LambdaFunction,
@@ -17,7 +17,7 @@ use crate::{
     execution::Execution,
     network::{Connection, Network},
     process::instant,
-    refreshes::grant::send_with,
+    refreshes::grant::send,
     service,
     shared::Shared,
 };
@@ -51,9 +51,15 @@ pub(super) struct Tasks {
     ledger: Shared<Ledger>,
 }
 
-/// Runs the tool in its process, for an event.
-async fn act(event: usize, process: Connection, ledger: Shared<Ledger>) -> Result<Value, Failure> {
-    let begin = |network: &mut Network| ledger.with(|ledger| ledger.begin(event, network));
+/// Runs the tool in its process, for the event that arrives in a step.
+async fn act(
+    step: usize,
+    event: usize,
+    cx: Context,
+    process: Connection,
+    ledger: Shared<Ledger>,
+) -> Result<Value, Failure> {
+    let begin = |network: &mut Network| ledger.with(|it| it.begin(step, event, network));
     let number = match process.network.with(begin) {
         Ok(number) => number,
         Err(rule) => {
@@ -62,24 +68,14 @@ async fn act(event: usize, process: Connection, ledger: Shared<Ledger>) -> Resul
         }
     };
     let note = |result| ledger.with(|ledger| ledger.runs[number].result = Some(result));
-    service::run(number, &process, note).await
-}
-
-fn tool(is_at_most_once: bool, step: Step, process: Connection, ledger: Shared<Ledger>) -> Tool {
-    let act = move |_: Value, _: Context| {
-        let Step::Work(event) = step else {
-            unreachable!("a tool in the background runs for an event");
-        };
-        act(event, process.clone(), ledger.clone())
-    };
-    let object = json!({"type": "object", "properties": {}});
-    let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
-    let tool = tool.background().timeout(LIMIT);
-    if is_at_most_once {
-        tool.run_at_most_once()
-    } else {
-        tool
+    let result = service::run(number, &process, note).await;
+    let is_cancelled = cx.is_cancelled();
+    let ends = ledger.with(|ledger| ledger.stop(number, is_cancelled));
+    process.network.check(ends);
+    if is_cancelled {
+        return Err(Failure::new(number.to_string()));
     }
+    result
 }
 
 /// Sends a request of a client that takes tasks.
@@ -96,32 +92,24 @@ async fn request(function: &LambdaFunction, method: &str, mut params: Value) -> 
         "mcp-name": name,
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let response = send_with(function, "POST", "/mcp", &headers, &body.to_string()).await;
+    let response = send(function, "POST", "/mcp", &headers, &body.to_string()).await;
     serde_json::from_str(response["body"].as_str().unwrap()).unwrap()
 }
 
 impl Tasks {
     /// Steps in processes, each of which has a clock that is ahead by some milliseconds.
     pub(super) fn new(is_at_most_once: bool, leads: &[u64], steps: &[(Step, usize)]) -> Self {
-        Self::with(is_at_most_once, leads, steps, Duration::ZERO)
+        Self::waiting(is_at_most_once, leads, steps, Duration::ZERO)
     }
 
-    /// The same, with calls that wait for their outcomes for a moment.
-    pub(super) fn waiting(is_at_most_once: bool, leads: &[u64], steps: &[(Step, usize)]) -> Self {
-        Self::with(is_at_most_once, leads, steps, Duration::from_millis(50))
-    }
-
-    fn with(
+    /// The same, with calls that wait for their outcomes for this time.
+    pub(super) fn waiting(
         is_at_most_once: bool,
         leads: &[u64],
         steps: &[(Step, usize)],
         task_after: Duration,
     ) -> Self {
-        let setup = Setup {
-            leads: leads.to_vec(),
-            calls: steps.iter().map(|(_, process)| *process).collect(),
-            ..Setup::default()
-        };
+        let setup = Setup::new(leads, steps.iter().map(|(_, process)| *process).collect());
         let mut steps: Vec<_> = steps.iter().map(|(step, _)| *step).collect();
         let calls = steps.iter().filter(|it| matches!(it, Step::Call(_)));
         let calls: Vec<_> = calls.copied().collect();
@@ -135,19 +123,28 @@ impl Tasks {
         let ledger = Shared::<Ledger>::default();
         let function = |(number, step): (usize, &Step)| {
             let process = setup.connection(number);
-            let (connection, shared) = (process.clone(), ledger.clone());
-            let tool = tool(is_at_most_once, *step, connection, shared);
+            let (step, connection, shared) = (*step, process.clone(), ledger.clone());
+            let run = move |_: Value, cx: Context| {
+                let Step::Work(event) = step else {
+                    unreachable!("a tool in the background runs for an event");
+                };
+                act(number, event, cx, connection.clone(), shared.clone())
+            };
+            let tool = service::tool(is_at_most_once, run)
+                .background()
+                .timeout(LIMIT);
             let idempotency = Idempotency::in_store(process.clone());
             let server = Server::new(Toolkit::new([tool]).unwrap());
             let server = server.idempotency(idempotency).task_after(task_after);
+            let (ledger, sender) = (ledger.clone(), process.clone());
             let wall = move || process.wall();
             let function = LambdaFunction::with_clocks(server, wall, instant);
-            let (step, ledger) = (*step, ledger.clone());
             function.on_task(move |event| {
                 let Step::Call(call) = step else {
                     unreachable!("only calls become tasks");
                 };
-                ledger.with(|ledger| ledger.send(call, event));
+                let sent_at = sender.wall();
+                ledger.with(|ledger| ledger.send(call, event, sent_at));
             });
             Arc::new(function)
         };
@@ -168,12 +165,8 @@ impl Scenario for Tasks {
 
     fn reset(&self) {
         let is_at_most_once = self.is_at_most_once;
-        self.ledger.with(|ledger| {
-            *ledger = Ledger {
-                is_at_most_once,
-                ..Ledger::default()
-            };
-        });
+        self.ledger
+            .with(|ledger| *ledger = Ledger::new(is_at_most_once));
     }
 
     fn call(&self, number: usize) -> Call {
@@ -189,8 +182,8 @@ impl Scenario for Tasks {
                     ("tools/call", params, None)
                 }
                 Step::Work(event) => {
-                    let text = |ledger: &mut Ledger| Some(ledger.events.get(event)?.text.clone());
-                    if let Some(text) = ledger.with(text) {
+                    let now = process.wall();
+                    if let Some(text) = ledger.with(|it| it.arrive(number, event, now)) {
                         // Nobody waits for the answer.
                         let _ = function.invoke(&text).await;
                     }
@@ -212,10 +205,8 @@ impl Scenario for Tasks {
                 ledger.with(|it| it.cancel(id));
             }
             let response = request(&function, method, params).await;
-            let number = process.process;
-            let is_disturbed = |it: &mut Network| it.disturbed.contains(&number);
-            let is_disturbed = process.network.with(is_disturbed);
-            let rule = ledger.with(|ledger| match (step, known) {
+            let is_disturbed = process.is_disturbed();
+            let kept = ledger.with(|ledger| match (step, known) {
                 (Step::Call(call), _) => ledger.answer(call, &response, is_disturbed),
                 (Step::Cancel(_), Some((id, _))) => ledger.cancelled(&id, &response, is_disturbed),
                 (_, Some((id, had_ended))) => {
@@ -223,26 +214,31 @@ impl Scenario for Tasks {
                 }
                 _ => Ok(()),
             });
-            if let Err(rule) = rule {
-                process.network.violate(rule);
-            }
+            process.network.check(kept);
         })
     }
 
-    fn treatments(&self, request: &str) -> &'static [&'static str] {
-        service::treatments(request)
-    }
-
-    fn serve(&self, _: usize, request: &str, treatment: &str) -> Result<String, String> {
-        service::serve(request, treatment, |run| {
-            if let Err(rule) = self.ledger.with(|ledger| ledger.act(run)) {
-                self.setup.network.violate(rule);
-            }
-        })
+    fn acted(&self, run: usize) {
+        let acted = self.ledger.with(|ledger| ledger.act(run));
+        self.setup.network.check(acted);
     }
 
     fn written(&self, id: &str, record: &Record, _: Over) {
-        self.ledger.with(|ledger| ledger.write(id, record));
+        let written = self.ledger.with(|ledger| ledger.write(id, record));
+        self.setup.network.check(written);
+    }
+
+    fn read(&self, process: usize, id: &str, record: &Record) {
+        let ended = self.setup.network.with(|network| network.ended.clone());
+        let mut steps = self.setup.calls.iter().zip(&self.steps).enumerate();
+        // Other steps of the process would read the record for themselves.
+        let is_other = |(number, (of, step)): (usize, (&usize, &Step))| {
+            let is_over = ended.contains(&number) || matches!(step, Step::Work(_));
+            *of == process && !is_over
+        };
+        if process < self.setup.leads.len() && !steps.any(is_other) {
+            self.ledger.with(|ledger| ledger.read(id, record));
+        }
     }
 
     fn digest(&self, state: &mut dyn Hasher) {

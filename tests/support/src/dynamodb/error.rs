@@ -45,31 +45,6 @@ impl ApiError {
         Self::new(400, kind, "Requested resource not found")
     }
 
-    pub(super) fn throughput_exceeded() -> Self {
-        let kind = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException";
-        let message = "The level of configured provisioned throughput for the table was exceeded.";
-        Self::new(400, kind, message)
-    }
-
-    pub(super) fn throttling() -> Self {
-        let kind = "com.amazon.coral.availability#ThrottlingException";
-        Self::new(
-            400,
-            kind,
-            "Rate of requests exceeds the allowed throughput.",
-        )
-    }
-
-    pub(super) fn internal() -> Self {
-        let kind = "com.amazonaws.dynamodb.v20120810#InternalServerError";
-        Self::new(500, kind, "The request processing has failed.")
-    }
-
-    pub(super) fn unavailable() -> Self {
-        let kind = "com.amazon.coral.availability#ServiceUnavailableException";
-        Self::new(503, kind, "The service is temporarily unavailable.")
-    }
-
     pub(super) fn condition_failed(item: Option<Item>) -> Self {
         let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
         Self {

@@ -4,8 +4,6 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use super::error::ApiError;
-
 /// An operation of DynamoDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are DynamoDB's")]
@@ -19,12 +17,8 @@ pub enum Operation {
 /// A request for the table.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Counts the requests, from 0.
-    pub number: u64,
     /// The operation.
     pub operation: Operation,
-    /// The access key that signed the request, which can identify the process that sent it.
-    pub access_key: String,
     /// The parameters.
     pub body: Value,
 }
@@ -36,8 +30,7 @@ pub struct Applied {
     pub status: u16,
     /// The body.
     pub body: Value,
-    /// True if an item was written or deleted: the request's condition was met, if only the first
-    /// time of two.
+    /// True if an item was written or deleted: the request's condition was met.
     pub has_written: bool,
 }
 
@@ -46,15 +39,8 @@ pub struct Applied {
 pub enum OnRequest {
     /// Applies it.
     Apply,
-    /// Applies it, and then once more, as if a client or a proxy had sent it twice. The second
-    /// response is returned.
-    ApplyTwice,
     /// Does not apply it, and closes the connection.
     Lose,
-    /// Does not apply it, and returns this error.
-    Fail(Fault),
-    /// Does not apply it, and never responds.
-    Ignore,
 }
 
 /// The treatment of a request after it was applied.
@@ -64,34 +50,8 @@ pub enum OnResponse {
     Send,
     /// Closes the connection instead.
     Lose,
-    /// Returns this error instead.
-    Fail(Fault),
     /// Never responds.
     Ignore,
-}
-
-/// An error that DynamoDB may return for any request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// A 500.
-    Internal,
-    /// A 503.
-    Unavailable,
-    /// A 400, because the table's capacity is exceeded.
-    ThroughputExceeded,
-    /// A 400, because the account's limits are exceeded.
-    Throttling,
-}
-
-impl Fault {
-    pub(super) fn error(self) -> ApiError {
-        match self {
-            Self::Internal => ApiError::internal(),
-            Self::Unavailable => ApiError::unavailable(),
-            Self::ThroughputExceeded => ApiError::throughput_exceeded(),
-            Self::Throttling => ApiError::throttling(),
-        }
-    }
 }
 
 /// The future that a method of [`Interceptor`] returns.

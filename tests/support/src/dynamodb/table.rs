@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
@@ -109,18 +108,6 @@ impl Table {
 
     pub(super) fn len(&self) -> usize {
         self.items().len()
-    }
-
-    /// Deletes the items whose time to live is over; returns their number.
-    pub(super) fn delete_expired(&self, now: SystemTime) -> usize {
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let mut items = self.items();
-        let before = items.len();
-        items.retain(|_, item| match item.get("expires_at") {
-            Some(Attribute::Number(expires_at)) => *expires_at > u128::from(now),
-            _ => true,
-        });
-        before - items.len()
     }
 }
 
