@@ -19,7 +19,6 @@
 //!     CallOutcome::ToolError(error) => println!("{}", error.message),
 //!     other => println!("{other:?}"),
 //! }
-//! let sum: f64 = client.run(&call).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -27,5 +26,5 @@
 #[doc(inline)]
 pub use lambda_tools_client::{
     AuthorizationChallenge, CallOutcome, CallReply, CallRequest, ClientError, ClientOptions,
-    JwtSigner, MissingRequirements, ServerError, ToolError, opentool, oxp,
+    InvalidInput, JwtSigner, MissingRequirements, ServerError, ToolError, opentool, oxp,
 };

@@ -12,7 +12,7 @@ from mcp_lambda import LambdaFunctionParameters, lambda_function_client
 
 
 async def main():
-    function = LambdaFunctionParameters(function_name="toolbox", region_name="us-east-2")
+    function = LambdaFunctionParameters(function_name="function", region_name="us-east-1")
     async with lambda_function_client(function) as (read, write):
         async with ClientSession(read, write) as session:
             show(await session.initialize())

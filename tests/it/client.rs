@@ -1,31 +1,24 @@
-//! The crate's clients, tested with a tool server, with recorded requests, and with misbehaving
-//! servers.
+//! The crate's clients, tested with a tool server and with scripted responses.
 
-mod hostile;
+mod confidential;
 mod misbehaving;
 mod opentool;
 mod oxp;
-mod recorded;
+mod retries;
 
-use std::{
-    future::Future,
-    net::SocketAddr,
-    pin::Pin,
-    sync::{Arc, Mutex},
-    time::Duration,
+use std::sync::{Arc, Mutex};
+
+use axum::{Router, body::Bytes, http::request::Parts, response::Response};
+
+use lambda_tools::client::{
+    CallRequest, ClientOptions,
+    opentool::{FunctionCall, OpenToolClient},
+    oxp::OxpClient,
 };
+use serde_json::{Map, Value};
+use test_support::{Served, answer};
 
-use axum::{
-    Router,
-    body::{Bytes, to_bytes},
-    extract::Request,
-    http::HeaderMap,
-    response::Response,
-};
-
-use lambda_tools::client::{ClientOptions, opentool::OpenToolClient, oxp::OxpClient};
-use serde_json::Value;
-use test_support::answer;
+const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 /// Returns options without retries.
 fn once() -> ClientOptions {
@@ -40,101 +33,66 @@ fn opentool(url: &str, options: ClientOptions) -> OpenToolClient {
     OpenToolClient::new(url, options).unwrap()
 }
 
-/// A request that a fake server received.
-#[derive(Clone, Debug)]
+/// Returns the errors of a call over OXP and OpenTool.
+async fn errors_of(url: &str, options: &ClientOptions) -> [Option<String>; 2] {
+    let call = CallRequest::new("tool");
+    let function = FunctionCall::new("call-1", "tool", Map::new());
+    let oxp = oxp(url, options.clone()).call(&call).await.err();
+    let opentool = opentool(url, options.clone()).call(&function).await.err();
+    [oxp, opentool].map(|error| error.map(|it| it.to_string()))
+}
+
+/// A request that a fake server received, with its body as JSON.
 struct FakeRequest {
-    method: String,
-    path: String,
-    headers: HeaderMap,
-    body: Bytes,
+    parts: Parts,
+    body: Value,
 }
 
 impl FakeRequest {
-    /// Decodes the body as JSON; `null` if it is none.
-    fn message(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
-
     fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|it| it.to_str().unwrap())
+        let value = self.parts.headers.get(name);
+        value.map(|it| it.to_str().unwrap())
     }
 }
 
-/// A server with scripted responses, stopped when dropped.
+/// A server with scripted responses.
 struct FakeServer {
-    address: SocketAddr,
+    served: Served,
     requests: Arc<Mutex<Vec<FakeRequest>>>,
-    server: tokio::task::JoinHandle<()>,
 }
-
-type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl FakeServer {
     /// Starts a server. `respond` receives the number of the request, counted from 0, and the
     /// request.
     async fn start(
-        respond: impl Fn(usize, FakeRequest) -> ResponseFuture + Clone + Send + Sync + 'static,
+        respond: impl Fn(usize, &FakeRequest) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
-        let requests = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::<Mutex<Vec<FakeRequest>>>::default();
         let log = Arc::clone(&requests);
-        let handler = move |request: Request| {
-            let (log, respond) = (Arc::clone(&log), respond.clone());
-            async move {
-                let (parts, body) = request.into_parts();
-                let request = FakeRequest {
-                    method: parts.method.to_string(),
-                    path: parts.uri.to_string(),
-                    headers: parts.headers,
-                    body: to_bytes(body, 1_000_000).await.unwrap(),
-                };
-                let number = {
-                    let mut log = log.lock().unwrap();
-                    log.push(request.clone());
-                    log.len() - 1
-                };
-                respond(number, request).await
-            }
+        let handler = move |parts: Parts, body: Bytes| async move {
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            let request = FakeRequest { parts, body };
+            let mut log = log.lock().unwrap();
+            let response = respond(log.len(), &request);
+            log.push(request);
+            response
         };
-        let router = Router::new().fallback(handler);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self {
-            address,
-            requests,
-            server,
-        }
+        let served = Served::start(Router::new().fallback(handler)).await;
+        Self { served, requests }
     }
 
     /// Sends the same response to every request.
-    async fn fixed(status: u16, headers: &'static [(&str, &str)], body: impl Into<String>) -> Self {
+    async fn fixed(status: u16, headers: &'static [(&str, &str)], body: impl Into<Bytes>) -> Self {
         let body = body.into();
-        Self::start(move |_, _| now(answer(status, headers, body.clone()))).await
+        Self::start(move |_, _| answer(status, headers, body.clone())).await
     }
 
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
+    fn url(&self) -> &str {
+        &self.served.url
     }
 
-    fn requests(&self) -> Vec<FakeRequest> {
-        self.requests.lock().unwrap().clone()
+    /// Returns the number of requests.
+    fn count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
-}
-
-impl Drop for FakeServer {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
-
-/// Fails instead of waiting for a client whose own limits do not work.
-async fn soon<F: Future>(future: F) -> F::Output {
-    let limited = tokio::time::timeout(Duration::from_secs(5), future).await;
-    limited.expect("the client ends by itself")
-}
-
-fn now(response: Response) -> ResponseFuture {
-    Box::pin(async { response })
 }

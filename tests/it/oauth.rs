@@ -8,8 +8,6 @@ mod flow;
 #[cfg(feature = "dynamodb")]
 mod instances;
 
-use std::time::Duration;
-
 use lambda_tools::{
     Context, Failure, OAuth, Server, Tool, Toolkit,
     client::{
@@ -110,8 +108,7 @@ fn client_of(url: &str) -> OxpClient {
 }
 
 fn client_with(url: &str, options: ClientOptions) -> OxpClient {
-    let client = OxpClient::new(url, options.attempts(1)).unwrap();
-    client.challenge_polling(Duration::from_secs(5), Duration::from_millis(50))
+    OxpClient::new(url, options.attempts(1)).unwrap()
 }
 
 impl ToolServer {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use lambda_tools::{
-    ApiKeys, Context, Failure, Server, Tool, Toolkit, idempotency::Idempotency, quotas::Quota,
-    secrets::Secrets, serve, testing::LambdaFunction,
+    ApiKeys, Context, EventKind, Failure, Server, Tool, Toolkit, idempotency::Idempotency,
+    quotas::Quota, secrets::Secrets, serve, testing::LambdaFunction,
 };
 use serde_json::{Value, json};
 use test_support::{Running, assert_program, mcp::MODERN, program};
@@ -130,6 +130,10 @@ impl Fixture {
 
     async fn send(&self, key: &str, method: &str, params: Value) -> Value {
         let (headers, body) = request(key, method, params);
+        self.post(headers, &body).await
+    }
+
+    async fn post(&self, headers: Vec<(&'static str, String)>, body: &Value) -> Value {
         let headers = headers
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.into()));
@@ -311,9 +315,33 @@ async fn only_the_caller_of_a_task_sees_or_cancels_it() {
     assert_eq!(fixture.runs(), 1);
 }
 
+#[cfg(feature = "jwt")]
 #[tokio::test]
-async fn an_event_with_another_key_starts_nothing() {
-    let fixture = Fixture::new();
+async fn a_task_exists_only_for_the_user_of_its_token() {
+    use lambda_tools::Jwt;
+    use test_support::issuer::{NOW, sign_with_secret};
+
+    const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
+    let fixture = Fixture::with(|server| {
+        server
+            .auth(Jwt::with_secret_ids(["SIGNING"]).subject_is_user())
+            .secrets(Secrets::fixed([("SIGNING", SECRET)]))
+    });
+    let token = |user: &str| sign_with_secret(SECRET, &json!({"sub": user, "exp": NOW + 600}));
+    let params = json!({"name": "Act_Do", "arguments": {}});
+    let task = fixture.send(&token("alice"), "tools/call", params).await;
+    let id = &task["result"]["taskId"];
+    for (user, is_shown) in [("alice", true), ("bob", false)] {
+        let (token, params) = (token(user), json!({"taskId": id}));
+        let task = fixture.send(&token, "tasks/get", params).await;
+        assert_eq!(task["result"]["status"] == "working", is_shown, "{task}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_event_of_the_function_itself_starts_a_task() {
+    let kinds = [EventKind::HttpApi, EventKind::Direct, EventKind::AgentCore];
+    let fixture = Fixture::with(|server| server.events(kinds));
     fixture.task("Act_Do", "", "first").await;
     fixture.task("Act_Do", "", "second").await;
     let events: Vec<Value> = {
@@ -323,16 +351,42 @@ async fn an_event_with_another_key_starts_nothing() {
             .map(|it| serde_json::from_str(it).unwrap())
             .collect()
     };
-    let mut mixed = events[0].clone();
-    mixed["lambda_tools"]["code"] = events[1]["lambda_tools"]["code"].clone();
-    assert!(fixture.function.invoke(&mixed.to_string()).await.is_err());
-    assert_eq!(fixture.runs(), 0);
-    // The call can still be started with its own.
-    fixture
-        .function
-        .invoke(&events[0].to_string())
-        .await
-        .unwrap();
+    let [own, other] = [0, 1].map(|number| events[number]["lambda_tools"].clone());
+    for forged in [
+        json!({"task": own["task"], "code": other["code"]}),
+        json!({"task": own["task"], "code": ""}),
+        json!({"task": own["task"], "code": null}),
+        json!({"task": own["task"]}),
+        json!({"task": "é".repeat(64), "code": own["code"]}),
+        json!({"code": own["code"]}),
+        own["task"].clone(),
+        Value::Null,
+    ] {
+        let event = json!({"lambda_tools": forged}).to_string();
+        let error = fixture.function.invoke(&event).await.unwrap_err();
+        assert!(error.to_string().contains("belongs to no task"), "{error}");
+    }
+    // As part of a call, or with what only other invokers send.
+    let event = events[0].to_string();
+    let of_gateway = r#"{"custom": {"bedrockAgentCoreToolName": "t___Act_No"}}"#;
+    for (event, context) in [
+        (&*event, r#"{"custom": {"a": "b"}}"#),
+        (&*event, r#"{"client": {}}"#),
+        (&*event, of_gateway),
+        (
+            &json!({"tool_id": "Act.No", "lambda_tools": own}).to_string(),
+            "",
+        ),
+        (
+            &json!({"tool_id": "Act.No", "input": events[0]}).to_string(),
+            "",
+        ),
+        (&json!({"Records": [], "lambda_tools": own}).to_string(), ""),
+    ] {
+        let _ = fixture.function.invoke_with_context(event, context).await;
+        assert_eq!(fixture.runs(), 0, "{event} {context}");
+    }
+    fixture.function.invoke(&event).await.unwrap();
     assert_eq!(fixture.runs(), 1);
 }
 
@@ -626,6 +680,19 @@ async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     event["headers"]["authorization"] = "Bearer the-key-of-caller-a".into();
     let response = fixture.function.respond(&event.to_string()).await.unwrap();
     assert_eq!(response.status, 400, "{response:?}");
+    // Nor for clients of MCP without tasks.
+    let params = json!({"name": "Act_Always", "arguments": {}});
+    for (method, params) in [
+        ("tools/call", params),
+        ("tasks/get", json!({"taskId": "1"})),
+    ] {
+        let (headers, mut body) = request("the-key-of-caller-a", method, params);
+        body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        let error = fixture.post(headers, &body).await["error"].take();
+        assert_eq!(error["code"], -32021, "{error}");
+        let required = json!({"extensions": {TASKS: {}}});
+        assert_eq!(error["data"]["requiredCapabilities"], required, "{error}");
+    }
     assert!(fixture.events.lock().unwrap().is_empty());
     assert_eq!(fixture.runs(), 0);
     fixture.task("Act_Always", "", "task").await;

@@ -5,9 +5,7 @@
 //   --era legacy|modern   default: modern, which is pinned to 2026-07-28
 //   --reset-after MS      the client waits this long for the result, or since the last progress
 //   --timeout MS          the client waits this long for the result, whatever comes before (default: 45000)
-//   --key KEY             sends it as a bearer token
 //   --arguments JSON      default: {}
-//   --silent              gives the client no callback: it does not ask for progress
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
@@ -17,20 +15,17 @@ const { positionals: [url, tool], values: options } = parseArgs({
     era: { type: 'string', default: 'modern' },
     'reset-after': { type: 'string' },
     timeout: { type: 'string', default: '45000' },
-    key: { type: 'string' },
     arguments: { type: 'string', default: '{}' },
-    silent: { type: 'boolean', default: false },
   },
 });
 const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } };
 if (!(options.era in modes)) throw new Error(`no era ${options.era}`);
 
 const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: modes[options.era] } });
-const headers = options.key ? { Authorization: `Bearer ${options.key}` } : {};
 const seen = { progress: [], times: [] };
 const warnings = [];
 client.onerror = (error) => warnings.push(String(error));
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 
 const started = performance.now();
 const elapsed = () => Math.round(performance.now() - started);
@@ -44,7 +39,7 @@ const limits = resetAfter
   : { timeout: Number(options.timeout) };
 try {
   const call = { name: tool, arguments: JSON.parse(options.arguments) };
-  seen.result = await client.callTool(call, options.silent ? limits : { onprogress, ...limits });
+  seen.result = await client.callTool(call, { onprogress, ...limits });
 } catch (error) {
   seen.error = String(error);
 }

@@ -4,8 +4,6 @@ Prints one line of JSON: {"task": …, "polls": n, "statuses": […], "messages"
 the answer to the call; how often the client asked for the task, and the distinct statuses and messages it was told, in
 order; whether each of these requests had the header Mcp-Name (true, false, or null if there were none); and the result
 as it was on the wire. A task that fails is {"error": "…"} instead of the result; so is a call that becomes no task.
-  --mode MODE          auto, or a revision (default: auto)
-  --key KEY            sends it as a bearer token
   --arguments JSON     default: {}
   --timeout SECONDS    for the call and the task (default: 45)
   --transparent        lets the client's call_tool poll, whose caller does not see that there is a task ("task" is null)
@@ -25,8 +23,6 @@ from fastmcp.client.transports import StreamableHttpTransport
 parser = argparse.ArgumentParser()
 parser.add_argument("url")
 parser.add_argument("tool")
-parser.add_argument("--mode", default="auto")
-parser.add_argument("--key")
 parser.add_argument("--arguments", type=json.loads, default={})
 parser.add_argument("--timeout", type=float, default=45)
 parser.add_argument("--transparent", action="store_true")
@@ -95,8 +91,8 @@ async def call(client, seen):
 
 async def main():
     seen = {"task": None}
-    transport = StreamableHttpTransport(options.url, auth=options.key, httpx_client_factory=http_client)
-    async with Client(transport, mode=options.mode) as client:
+    transport = StreamableHttpTransport(options.url, httpx_client_factory=http_client)
+    async with Client(transport, mode="auto") as client:
         started = time.monotonic()
         try:
             seen["result"] = await asyncio.wait_for(call(client, seen), options.timeout)

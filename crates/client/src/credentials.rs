@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use jsonwebtoken::{EncodingKey, Header, crypto::aws_lc};
 use lambda_tools_core::Secret;
-use serde::Serialize;
+use serde_json::json;
 
 use super::ClientError;
 
@@ -29,16 +29,6 @@ pub struct JwtSigner {
     secret: Secret,
     subject: Option<String>,
     audience: Option<String>,
-}
-
-#[derive(Serialize)]
-struct SignedClaims<'a> {
-    iat: u64,
-    exp: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sub: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aud: Option<&'a str>,
 }
 
 impl JwtSigner {
@@ -75,12 +65,12 @@ impl JwtSigner {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let iat = now.unwrap_or_default().as_secs();
-        let claims = SignedClaims {
-            iat,
-            exp: iat + LIFE.as_secs(),
-            sub: self.subject.as_deref(),
-            aud: self.audience.as_deref(),
-        };
+        let mut claims = json!({"iat": iat, "exp": iat + LIFE.as_secs()});
+        for (name, value) in [("sub", &self.subject), ("aud", &self.audience)] {
+            if let Some(value) = value {
+                claims[name] = json!(value);
+            }
+        }
         let key = EncodingKey::from_secret(secret);
         jsonwebtoken::encode(&Header::default(), &claims, &key)
             .map_err(|error| ClientError::Setup(format!("a JWT cannot be signed: {error}")))
@@ -121,7 +111,7 @@ impl ClientCredentials {
 #[cfg(test)]
 mod tests {
     use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 

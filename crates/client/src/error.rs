@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::outcome::CallOutcome;
+use super::options::MAX_RESPONSE_SIZE;
 
 /// The reason why a request has no usable response.
 ///
-/// A failure or rejection that the server reports is not an error but a
-/// [`CallOutcome`].
+/// A failure or rejection that an OXP server reports is not an error but a
+/// [`CallOutcome`](super::CallOutcome).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -30,14 +30,14 @@ pub enum ClientError {
     /// The response does not follow the protocol.
     Unreadable(String),
     /// The response exceeds the client's limit.
-    TooLarge {
-        /// The limit in bytes.
-        limit: usize,
+    TooLarge,
+    /// An OpenTool server reports the error of a call.
+    Call {
+        /// The code of the JSON-RPC error, if it has one.
+        code: Option<i64>,
+        /// The server's message.
+        message: String,
     },
-    /// The call had an outcome other than a value. Only methods that return the value report this.
-    NoValue(Box<CallOutcome>),
-    /// The user did not answer the challenge in time.
-    StillPending,
 }
 
 impl fmt::Display for ClientError {
@@ -50,11 +50,8 @@ impl fmt::Display for ClientError {
                 write!(f, "the server responded with {status}: {message}")
             }
             Self::Unreadable(text) => write!(f, "the response cannot be read: {text}"),
-            Self::TooLarge { limit } => write!(f, "the response has more than {limit} bytes"),
-            Self::NoValue(outcome) => {
-                write!(f, "the call returned no value: {}", outcome.message())
-            }
-            Self::StillPending => f.write_str("the user did not answer the challenge in time"),
+            Self::TooLarge => write!(f, "the response has more than {MAX_RESPONSE_SIZE} bytes"),
+            Self::Call { message, .. } => f.write_str(message),
         }
     }
 }

@@ -1,25 +1,23 @@
-//! HTTP requests with limits on time, size and redirects.
+//! HTTP requests to one server, with limits on time and size.
 //!
 //! The protocols' own clients send everything through this one, which also decides where credentials
 //! may go, and keeps them out of errors.
 
 use std::{net::IpAddr, time::Duration};
 
-use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
+    HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE},
 };
+use lambda_tools_core::Secret;
 use reqwest::{Url, redirect::Policy};
 
 use super::{
     ClientError, ClientOptions,
-    response::{ReceivedResponse, text_of, unreachable},
+    response::{ReceivedResponse, unreachable},
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-type Request = (Method, Url, HeaderMap, Bytes);
 
 /// An HTTP client for one server.
 #[derive(Clone, Debug)]
@@ -31,21 +29,29 @@ pub(super) struct HttpClient {
     pub(super) key_header: Option<HeaderName>,
 }
 
+/// A request: a `GET`, or with a body a `POST`.
+#[derive(Default)]
+pub(super) struct ClientRequest {
+    /// The path below the base URL.
+    pub(super) path: &'static str,
+    pub(super) headers: HeaderMap,
+    /// A JSON text.
+    pub(super) body: Option<String>,
+    /// The confidential values in the body.
+    pub(super) secrets: Vec<Secret>,
+}
+
 impl HttpClient {
     pub(super) fn new(base: &str, options: ClientOptions) -> Result<Self, ClientError> {
-        let setup = |text: String| ClientError::Setup(text);
-        let base: Url = base
-            .parse()
-            .map_err(|error| setup(format!("the base URL is invalid: {error}")))?;
-        let is_http = matches!(base.scheme(), "http" | "https") && base.has_host();
-        if !is_http || base.query().is_some() || base.fragment().is_some() {
-            let text =
-                "the base URL must start with http:// or https:// and have no query or fragment";
-            return Err(setup(text.into()));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            let text = "the base URL contains credentials; pass them with api_key or jwt";
-            return Err(setup(text.into()));
+        let base = Url::parse(base)
+            .map_err(|error| ClientError::Setup(format!("the base URL is invalid: {error}")))?;
+        let is_http = matches!(base.scheme(), "http" | "https");
+        let has_credentials = !base.username().is_empty() || base.password().is_some();
+        let has_more = base.query().is_some() || base.fragment().is_some();
+        if !is_http || has_credentials || has_more {
+            let text = "the base URL must start with http:// or https://, and have no credentials \
+                        (pass them with api_key or jwt), query or fragment";
+            return Err(ClientError::Setup(text.into()));
         }
         let mut client = reqwest::Client::builder()
             // A redirect could turn a POST into a GET and send credentials to another server.
@@ -55,34 +61,14 @@ impl HttpClient {
             // A proxy may be on another machine.
             client = client.no_proxy();
         }
-        let client = client.build().map_err(|error| setup(text_of(error)))?;
+        let client = client.build();
+        let client = client.map_err(|error| ClientError::Setup(error.to_string()))?;
         Ok(Self {
             client,
             base,
             options,
             key_header: None,
         })
-    }
-
-    /// Refuses to send credentials that other machines could read on their way.
-    pub(super) fn check_encryption(&self) -> Result<(), ClientError> {
-        let allows_http = self.options.allows_http;
-        if is_local(&self.base) || allows_http || self.base.scheme() == "https" {
-            return Ok(());
-        }
-        let text = "credentials would be sent unencrypted to another machine; use https://, or \
-                    allow_http for a server inside a trusted network";
-        Err(ClientError::Setup(text.into()))
-    }
-
-    /// Appends a path segment to the base URL, unless it already ends with it.
-    pub(super) fn with_suffix(mut self, segment: &str) -> Self {
-        let path = self.base.path().trim_end_matches('/');
-        if path.rsplit('/').next() != Some(segment) {
-            let path = format!("{path}/{segment}");
-            self.base.set_path(&path);
-        }
-        self
     }
 
     /// Returns the base URL followed by this path.
@@ -93,47 +79,38 @@ impl HttpClient {
         url
     }
 
-    pub(super) async fn get(
-        &self,
-        url: Url,
-        headers: HeaderMap,
-        timeout: Duration,
-    ) -> Result<ReceivedResponse, ClientError> {
-        let request = (Method::GET, url, headers, Bytes::new());
-        self.exchange(request, timeout).await
-    }
-
     /// Sends a request and reads its response.
     pub(super) async fn exchange(
         &self,
-        (method, url, headers, body): Request,
+        request: &ClientRequest,
         timeout: Duration,
     ) -> Result<ReceivedResponse, ClientError> {
-        // Credentials are sent only to this server, even if it names a URL on another one.
-        let is_same_origin = url.origin() == self.base.origin();
-        let has_body = method == Method::POST;
-        let mut request = self
-            .client
-            .request(method, url)
-            .headers(headers)
+        let url = self.url(request.path);
+        let builder = match &request.body {
+            Some(body) => {
+                let post = self.client.post(url).body(body.clone());
+                post.header(CONTENT_TYPE, JSON)
+            }
+            None => self.client.get(url),
+        };
+        let mut builder = builder
+            .headers(request.headers.clone())
             .header(ACCEPT, JSON)
             .timeout(timeout);
-        if has_body {
-            request = request.header(CONTENT_TYPE, JSON).body(body);
-        }
+        let mut secrets = request.secrets.clone();
         let credentials = self.options.credentials.header(self.key_header.as_ref())?;
-        let mut secrets = Vec::new();
-        if let (true, Some((name, value, secret))) = (is_same_origin, credentials) {
-            self.check_encryption()?;
-            request = request.header(name, value);
+        if let Some((name, value, secret)) = credentials {
+            builder = builder.header(name, value);
             secrets.push(secret);
         }
-        let response = match &self.options.transport {
-            None => request.send().await,
-            Some(transport) => transport.send(request),
-        };
-        let response = response.map_err(unreachable)?;
-        ReceivedResponse::read(response, self.options.max_response_size, secrets).await
+        let is_private = is_local(&self.base) || self.base.scheme() == "https";
+        if !secrets.is_empty() && !is_private && !self.options.allows_http {
+            let text = "credentials would be sent unencrypted to another machine; use https://, \
+                        or allow_http for a server inside a trusted network";
+            return Err(ClientError::Setup(text.into()));
+        }
+        let response = builder.send().await.map_err(unreachable)?;
+        ReceivedResponse::read(response, secrets).await
     }
 }
 

@@ -3,24 +3,21 @@
 //! All clients time out, limit the size of responses, follow no redirects, and never print their
 //! credentials. `lambda_tools` re-exports them as its module `client`.
 
-mod call;
 mod credentials;
 mod error;
 mod http;
 pub mod opentool;
 mod options;
-mod outcome;
 pub mod oxp;
 mod response;
 mod retry;
-mod transport;
 
-pub use call::CallRequest;
 pub use credentials::JwtSigner;
 pub use error::ClientError;
 pub use options::ClientOptions;
-pub use outcome::{
-    AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
+pub use oxp::{
+    AuthorizationChallenge, CallOutcome, CallReply, CallRequest, InvalidInput, MissingRequirements,
+    ServerError, ToolError,
 };
 
 /// Compiles the code in README.md.

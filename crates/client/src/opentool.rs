@@ -1,25 +1,32 @@
-//! A client for OpenTool 1.0.0, as described in part 4 of the specification.
+//! A client for OpenTool 1.0.0, with the specification's types.
 //!
-//! It returns the specification's types, and the five errors of part 6. It never retries: the
-//! protocol does not say which servers recognize a repeated call.
+//! It never retries: the protocol does not say which servers recognize a repeated call. The five
+//! exceptions in part 6 of the specification are these errors:
+//!
+//! | exception | [`ClientError`] |
+//! | --- | --- |
+//! | `ResponseNullException` | [`Unreadable`](ClientError::Unreadable) |
+//! | `ErrorNullException` | [`Status`](ClientError::Status) |
+//! | `OpenToolServerUnauthorizedException` | [`Unauthorized`](ClientError::Unauthorized) |
+//! | `OpenToolServerNoAccessException` | [`Unreachable`](ClientError::Unreachable), 404: `Status` |
+//! | `OpenToolServerCallException` | [`Call`](ClientError::Call) |
 
-mod error;
-
-use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::StatusCode;
 use lambda_tools_core::wire::jsonrpc::VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ClientOptions, http::HttpClient, response::ReceivedResponse};
-
-pub use error::OpenToolError;
+use super::{
+    ClientError, ClientOptions,
+    http::{ClientRequest, HttpClient},
+    response::ReceivedResponse,
+};
 
 /// A client for one server.
 ///
 /// ```no_run
 /// # mod lambda_tools { pub use lambda_tools_client as client; }
-/// # async fn run() -> Result<(), lambda_tools::client::opentool::OpenToolError> {
+/// # async fn run() -> Result<(), lambda_tools::client::ClientError> {
 /// use lambda_tools::client::{ClientOptions, opentool::{OpenToolClient, FunctionCall}};
 /// use serde_json::json;
 ///
@@ -34,14 +41,6 @@ pub use error::OpenToolError;
 #[derive(Clone, Debug)]
 pub struct OpenToolClient {
     http: HttpClient,
-}
-
-/// The version of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ServerVersion {
-    /// `x.y.z`.
-    pub version: String,
 }
 
 /// A function call.
@@ -71,17 +70,6 @@ impl FunctionCall {
             arguments,
         }
     }
-
-    /// Encodes the body of the request.
-    fn encode(&self) -> Bytes {
-        let body = json!({
-            "jsonrpc": VERSION,
-            "method": self.name,
-            "params": self.arguments,
-            "id": self.id,
-        });
-        Bytes::from(body.to_string())
-    }
 }
 
 /// The result of a function call.
@@ -100,35 +88,28 @@ impl OpenToolClient {
     ///
     /// # Errors
     /// The URL is invalid or contains credentials.
-    pub fn new(base_url: &str, options: ClientOptions) -> Result<Self, OpenToolError> {
-        let http = HttpClient::new(base_url, options).map_err(OpenToolError::of)?;
-        let http = http.with_suffix("opentool");
-        Ok(Self { http })
-    }
-
-    /// Returns the server's version, from `GET /version`.
-    ///
-    /// # Errors
-    /// Any [`OpenToolError`].
-    pub async fn version(&self) -> Result<ServerVersion, OpenToolError> {
-        let response = self.get("version").await?;
-        let code = i64::from(response.status.as_u16());
-        if response.is_empty() {
-            return Err(OpenToolError::ResponseNull { code });
+    pub fn new(base_url: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        let mut http = HttpClient::new(base_url, options)?;
+        let path = http.base.path().trim_end_matches('/');
+        if !path.ends_with("/opentool") {
+            http.base = http.url("opentool");
         }
-        response.decode().map_err(OpenToolError::of)
+        Ok(Self { http })
     }
 
     /// Calls a function, with `POST /call`.
     ///
     /// # Errors
-    /// Any [`OpenToolError`]; an error that the server reports is [`OpenToolError::Call`].
-    pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, OpenToolError> {
-        let url = self.http.url("call");
-        let timeout = self.http.options.limits.timeout;
-        let request = (Method::POST, url, HeaderMap::new(), call.encode());
-        let response = self.http.exchange(request, timeout).await;
-        let response = response.map_err(OpenToolError::of)?;
+    /// The server did not respond with a result. An error that it reports is [`ClientError::Call`].
+    pub async fn call(&self, call: &FunctionCall) -> Result<ToolReturn, ClientError> {
+        let body = json!({
+            "jsonrpc": VERSION,
+            "method": call.name,
+            "params": call.arguments,
+            "id": call.id,
+        });
+        let body = Some(body.to_string());
+        let response = self.exchange("call", body).await?;
         tool_return(&response, &call.id)
     }
 
@@ -136,88 +117,70 @@ impl OpenToolClient {
     /// `GET /load`; `None` if it does not list them.
     ///
     /// # Errors
-    /// Any [`OpenToolError`].
-    pub async fn load(&self) -> Result<Option<Map<String, Value>>, OpenToolError> {
-        let response = self.get("load").await?;
-        if response.is_empty() {
+    /// The server did not respond with a document.
+    pub async fn load(&self) -> Result<Option<Map<String, Value>>, ClientError> {
+        let response = self.exchange("load", None).await?;
+        if response.status != StatusCode::OK {
+            return Err(response.status_error());
+        }
+        if response.body.is_empty() {
             return Ok(None);
         }
-        let document: Map<_, _> = response.decode().map_err(OpenToolError::of)?;
-        Ok(Some(document).filter(|it| !it.is_empty()))
+        let document: Option<Map<_, _>> = response.decode()?;
+        Ok(document.filter(|it| !it.is_empty()))
     }
 
-    async fn get(&self, path: &str) -> Result<ReceivedResponse, OpenToolError> {
-        let url = self.http.url(path);
-        let timeout = self.http.options.limits.timeout;
-        let response = self.http.get(url, HeaderMap::new(), timeout).await;
-        let response = response.map_err(OpenToolError::of)?;
-        match response.status {
-            StatusCode::OK => Ok(response),
-            _ => Err(status_error(&response)),
-        }
+    async fn exchange(
+        &self,
+        path: &'static str,
+        body: Option<String>,
+    ) -> Result<ReceivedResponse, ClientError> {
+        let request = ClientRequest {
+            path,
+            body,
+            ..ClientRequest::default()
+        };
+        let timeout = self.http.options.timeout;
+        self.http.exchange(&request, timeout).await
     }
 }
 
 #[derive(Deserialize)]
 struct RpcReply {
-    result: Option<Value>,
-    error: Option<RpcReplyError>,
+    result: Option<Map<String, Value>>,
+    error: Option<RpcError>,
     #[serde(default)]
     id: Value,
 }
 
 #[derive(Deserialize)]
-struct RpcReplyError {
+struct RpcError {
     code: Option<i64>,
     message: Option<String>,
 }
 
-impl RpcReplyError {
-    fn into_error(self, response: &ReceivedResponse) -> OpenToolError {
-        let message = self.message.as_deref().unwrap_or("The call failed");
-        OpenToolError::call(self.code, response.redacted(message))
+fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, ClientError> {
+    let status = response.status;
+    // Some servers send errors with the status 200, others with that of the error.
+    let reply = response.decode::<RpcReply>();
+    let error = reply.as_ref().ok().and_then(|it| it.error.as_ref());
+    if let Some(error) = error.filter(|_| status != StatusCode::UNAUTHORIZED) {
+        let message = error.message.as_deref().unwrap_or("The call failed");
+        let message = response.redacted(message);
+        let code = error.code;
+        return Err(ClientError::Call { code, message });
     }
-}
-
-fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, OpenToolError> {
-    if response.status != StatusCode::OK {
-        return Err(status_error(response));
+    if status != StatusCode::OK {
+        return Err(response.status_error());
     }
-    let code = i64::from(response.status.as_u16());
-    if response.is_empty() {
-        return Err(OpenToolError::ResponseNull { code });
-    }
-    let reply: RpcReply = response.decode().map_err(OpenToolError::of)?;
-    match (reply.error, reply.result) {
-        (Some(error), _) => Err(error.into_error(response)),
-        (None, None) => Err(OpenToolError::ResponseNull { code }),
-        (None, Some(Value::Object(result))) if reply.id == id => Ok(ToolReturn {
+    let reply = reply?;
+    match reply.result.filter(|_| reply.id == id) {
+        Some(result) => Ok(ToolReturn {
             id: id.to_owned(),
             result,
         }),
-        (None, Some(Value::Object(_))) => {
-            let text = "The response has the id of another call.";
-            Err(OpenToolError::call(None, text))
-        }
-        (None, Some(_)) => {
-            let text = "The result is not a JSON object.";
-            Err(OpenToolError::call(None, text))
-        }
-    }
-}
-
-/// Returns the error for any status but 200.
-fn status_error(response: &ReceivedResponse) -> OpenToolError {
-    let code = i64::from(response.status.as_u16());
-    match response.status {
-        StatusCode::UNAUTHORIZED => return OpenToolError::Unauthorized,
-        StatusCode::NOT_FOUND => return OpenToolError::NoAccess { cause: None },
-        _ => {}
-    }
-    let body = response.json().unwrap_or_default();
-    match serde_json::from_value::<RpcReplyError>(body["error"].clone()) {
-        Ok(error) => error.into_error(response),
-        Err(_) if response.is_empty() => OpenToolError::ResponseNull { code },
-        Err(_) => OpenToolError::ErrorNull { code },
+        None => Err(ClientError::Unreadable(
+            "it has no result of this call".into(),
+        )),
     }
 }

@@ -1,21 +1,19 @@
 //! The options that the clients of all protocols share.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
 use lambda_tools_core::Secret;
 
-use super::{JwtSigner, credentials::ClientCredentials, retry::RetryLimits, transport::Transport};
+use super::{JwtSigner, credentials::ClientCredentials};
 
-/// The default maximum size of a response: more than Lambda can send.
-const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
+/// The maximum size of a response: more than Lambda can send.
+pub(super) const MAX_RESPONSE_SIZE: usize = 16 * 1024 * 1024;
 
 /// The options of a client, the same for all protocols.
 ///
-/// By default, a client sends no credentials; an attempt takes at most 30 seconds; a request has at
-/// most 4 attempts and takes at most 90 seconds, including the waits between attempts; and a
-/// response may be at most 16 MiB.
+/// By default, a client sends no credentials; an attempt takes at most 30 seconds; and a request
+/// has at most 4 attempts and takes at most 90 seconds, including the waits between attempts. A
+/// response may have at most 16 MiB.
 ///
 /// ```
 /// # mod lambda_tools { pub use lambda_tools_client as client; }
@@ -37,9 +35,11 @@ pub struct ClientOptions {
     pub(super) credentials: ClientCredentials,
     /// True if credentials may be sent to other machines unencrypted.
     pub(super) allows_http: bool,
-    pub(super) max_response_size: usize,
-    pub(super) limits: RetryLimits,
-    pub(super) transport: Option<Transport>,
+    /// The time limit of one attempt.
+    pub(super) timeout: Duration,
+    /// The time limit of all attempts, including the waits between them.
+    pub(super) deadline: Duration,
+    pub(super) attempts: u32,
 }
 
 impl Default for ClientOptions {
@@ -47,9 +47,9 @@ impl Default for ClientOptions {
         Self {
             credentials: ClientCredentials::None,
             allows_http: false,
-            max_response_size: MAX_RESPONSE_SIZE,
-            limits: RetryLimits::default(),
-            transport: None,
+            timeout: Duration::from_secs(30),
+            deadline: Duration::from_secs(90),
+            attempts: 4,
         }
     }
 }
@@ -76,7 +76,7 @@ impl ClientOptions {
 
     /// Sets the time limit of one attempt.
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.limits.timeout = time;
+        self.timeout = time;
         self
     }
 
@@ -84,29 +84,13 @@ impl ClientOptions {
     /// OpenTool client makes one attempt only, so this and [`attempts`](Self::attempts) do not apply
     /// to it.
     pub fn deadline(mut self, time: Duration) -> Self {
-        self.limits.deadline = time;
+        self.deadline = time;
         self
     }
 
     /// Sets the maximum number of attempts; 1 disables retries.
     pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = attempts.max(1);
-        self
-    }
-
-    /// Sets the maximum size of a response in bytes.
-    pub fn max_response_size(mut self, bytes: usize) -> Self {
-        self.max_response_size = bytes;
-        self
-    }
-
-    /// Sets what sends the requests, in place of an HTTP client.
-    #[doc(hidden)]
-    pub fn transport(
-        mut self,
-        send: impl Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static,
-    ) -> Self {
-        self.transport = Some(Transport(Arc::new(send)));
+        self.attempts = attempts.max(1);
         self
     }
 }

@@ -4,32 +4,25 @@
 //! retries where the server says that this may help, and returns every kind of response as data.
 
 mod call;
-mod challenge;
 mod list;
+mod outcome;
 mod reply;
 
-use std::time::Duration;
-
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use lambda_tools_core::{ToolDefinition, wire};
-use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::{
     ClientError, ClientOptions,
-    http::HttpClient,
-    response::decode,
-    retry::{Attempts, advice_on},
+    http::{ClientRequest, HttpClient},
+    response::ReceivedResponse,
 };
 
-pub use super::{
-    call::CallRequest,
-    outcome::{
-        AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
-    },
+pub use call::{CallRequest, Dialect};
+pub use outcome::{
+    AuthorizationChallenge, CallOutcome, InvalidInput, MissingRequirements, ServerError, ToolError,
 };
-pub use call::Dialect;
-pub use challenge::ChallengeDecision;
+pub use reply::CallReply;
 
 const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
 const VERSION: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
@@ -42,8 +35,6 @@ const VERSION: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
 pub struct OxpClient {
     http: HttpClient,
     dialect: Dialect,
-    challenge_timeout: Duration,
-    poll_interval: Duration,
 }
 
 impl OxpClient {
@@ -54,12 +45,8 @@ impl OxpClient {
     pub fn new(base_url: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let mut http = HttpClient::new(base_url, options)?;
         http.key_header = Some(API_KEY);
-        Ok(Self {
-            http,
-            dialect: Dialect::default(),
-            challenge_timeout: Duration::from_mins(5),
-            poll_interval: Duration::from_secs(2),
-        })
+        let dialect = Dialect::default();
+        Ok(Self { http, dialect })
     }
 
     /// Sets the dialect of calls; responses are understood in every dialect.
@@ -69,51 +56,19 @@ impl OxpClient {
         self
     }
 
-    /// Sets how long [`wait_for`](Self::wait_for) waits (5 minutes by default), and how often it
-    /// polls (every 2 seconds by default).
-    #[must_use]
-    pub fn challenge_polling(mut self, time: Duration, every: Duration) -> Self {
-        self.challenge_timeout = time;
-        self.poll_interval = every;
-        self
-    }
-
-    /// Returns true if the server accepts calls, after a `GET /health`, which is never retried.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or responds with neither 200 nor 503.
-    pub async fn health(&self) -> Result<bool, ClientError> {
-        let url = self.http.url("health");
-        let timeout = self.http.options.limits.timeout;
-        let response = self.http.get(url, HeaderMap::new(), timeout).await?;
-        match response.status.as_u16() {
-            200 => Ok(true),
-            503 => Ok(false),
-            _ => Err(response.status_error()),
-        }
-    }
-
     /// Returns all tools, from a `GET /tools` in any dialect. Input schemas are returned without
     /// the `parameters` wrapper.
     ///
     /// # Errors
     /// No attempt returned a list.
     pub async fn tools(&self) -> Result<Vec<ToolDefinition>, ClientError> {
-        let mut attempts = Attempts::new(self.http.options.limits);
-        loop {
-            let timeout = attempts.begin();
-            let url = self.http.url("tools");
-            let response = self.http.get(url, self.version(), timeout).await;
-            let advice = advice_on(response.as_ref());
-            if attempts.wait_for_next(advice).await {
-                continue;
-            }
-            let response = response?;
-            return match response.status.as_u16() {
-                200 => list::tools_in(response.json()?),
-                _ => Err(response.status_error()),
-            };
-        }
+        let request = ClientRequest {
+            path: "tools",
+            headers: self.version(),
+            ..ClientRequest::default()
+        };
+        let read = |response: &ReceivedResponse| (list::tools_in(response), None);
+        self.http.exchange_with_retries(&request, read).await
     }
 
     /// Runs one tool, with `POST /tools/call`. All attempts have the same `call_id`, so that a
@@ -123,38 +78,20 @@ impl OxpClient {
     /// No attempt got a response about the call. Any such response, even a rejection, is returned
     /// as a [`CallReply`].
     pub async fn call(&self, call: &CallRequest) -> Result<CallReply, ClientError> {
-        if !call.tokens.is_empty() || !call.secrets.is_empty() {
-            self.http.check_encryption()?;
-        }
-        let call_id = call.id();
-        let body = Bytes::from(call.encode(&call_id, self.dialect));
-        let mut attempts = Attempts::new(self.http.options.limits);
-        loop {
-            let timeout = attempts.begin();
-            let url = self.http.url("tools/call");
-            let request = (Method::POST, url, self.version(), body.clone());
-            let mut response = self.http.exchange(request, timeout).await;
-            if let Ok(response) = &mut response {
-                let secrets = call.tokens.values().chain(call.secrets.values());
-                response.secrets.extend(secrets.cloned());
-            }
-            let advice = advice_on(response.as_ref());
-            let reply = response.and_then(|it| CallReply::of(&it, &call_id));
-            let of_reply = reply.as_ref().ok().and_then(|it| it.outcome.advice());
-            if !attempts.wait_for_next(of_reply.unwrap_or(advice)).await {
-                let attempts = attempts.count;
-                return reply.map(|it| CallReply { attempts, ..it });
-            }
-        }
-    }
-
-    /// Runs one tool and returns its value.
-    ///
-    /// # Errors
-    /// Those of [`call`](Self::call), [`ClientError::NoValue`] for any other outcome, and
-    /// [`ClientError::Unreadable`] for a value that is not a `V`.
-    pub async fn run<V: DeserializeOwned>(&self, call: &CallRequest) -> Result<V, ClientError> {
-        decode(self.call(call).await?.outcome.into_value()?)
+        let call_id = call.call_id.clone();
+        let call_id = call_id.unwrap_or_else(|| Uuid::new_v4().to_string());
+        let request = ClientRequest {
+            path: "tools/call",
+            headers: self.version(),
+            body: Some(call.encode(&call_id, self.dialect)),
+            secrets: call.confidential(),
+        };
+        let read = |response: &ReceivedResponse| {
+            let reply = CallReply::of(response, &call_id);
+            let advice = reply.as_ref().ok().and_then(|it| it.outcome.advice());
+            (reply, advice)
+        };
+        self.http.exchange_with_retries(&request, read).await
     }
 
     fn version(&self) -> HeaderMap {

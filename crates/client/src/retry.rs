@@ -5,32 +5,17 @@ use std::time::{Duration, Instant, SystemTime};
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
 use lambda_tools_core::{retry_after, wire};
 
-use super::{ClientError, response::ReceivedResponse};
+use super::{
+    ClientError,
+    http::{ClientRequest, HttpClient},
+    response::ReceivedResponse,
+};
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static(wire::oxp::SHOULD_RETRY);
 
 /// The wait after the first attempt, unless the server names one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RetryLimits {
-    /// The time limit of one attempt.
-    pub(super) timeout: Duration,
-    /// The time limit of all attempts, including the waits between them.
-    pub(super) deadline: Duration,
-    pub(super) attempts: u32,
-}
-
-impl Default for RetryLimits {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(30),
-            deadline: Duration::from_secs(90),
-            attempts: 4,
-        }
-    }
-}
 
 /// Advice on retrying after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,50 +25,40 @@ pub(super) enum RetryAdvice {
     Again(Option<Duration>),
 }
 
-/// The attempts at one request.
-pub(super) struct Attempts {
-    limits: RetryLimits,
-    started: Instant,
-    pub(super) count: u32,
-}
-
-impl Attempts {
-    pub(super) fn new(limits: RetryLimits) -> Self {
-        Self {
-            limits,
-            started: Instant::now(),
-            count: 0,
-        }
-    }
-
-    /// Starts an attempt and returns its time limit.
-    pub(super) fn begin(&mut self) -> Duration {
-        self.count += 1;
-        self.remaining().min(self.limits.timeout)
-    }
-
-    pub(super) fn remaining(&self) -> Duration {
-        let elapsed = self.started.elapsed();
-        self.limits.deadline.saturating_sub(elapsed)
-    }
-
-    /// Waits until the next attempt and returns true. Returns false at once if a retry would not
-    /// help, if no attempt is left, or if the next one would start after the deadline.
-    pub(super) async fn wait_for_next(&self, advice: RetryAdvice) -> bool {
-        let jitter = fastrand::f64();
-        let wait = match advice {
-            RetryAdvice::Done => return false,
-            // A little later than the server says, because it tells other clients the same time.
-            RetryAdvice::Again(Some(after)) => {
-                after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10))
+impl HttpClient {
+    /// Sends a request until a retry would not help, no attempt is left, or the next one would
+    /// start after the deadline. `read` returns what a response means, and its own advice if it has one.
+    pub(super) async fn exchange_with_retries<T>(
+        &self,
+        request: &ClientRequest,
+        read: impl Fn(&ReceivedResponse) -> (Result<T, ClientError>, Option<RetryAdvice>),
+    ) -> Result<T, ClientError> {
+        let started = Instant::now();
+        let remaining = || self.options.deadline.saturating_sub(started.elapsed());
+        let mut attempts = 1;
+        loop {
+            let timeout = self.options.timeout.min(remaining());
+            let response = self.exchange(request, timeout).await;
+            let of_response = advice_on(response.as_ref());
+            let (result, advice) = match response {
+                Ok(response) => read(&response),
+                Err(error) => (Err(error), None),
+            };
+            let jitter = fastrand::f64();
+            let wait = match advice.unwrap_or(of_response) {
+                RetryAdvice::Done => return result,
+                // A little later than the server says, which tells other clients the same time.
+                RetryAdvice::Again(Some(after)) => {
+                    after.saturating_add(FIRST_WAIT.mul_f64(jitter).min(after / 10))
+                }
+                RetryAdvice::Again(None) => backoff(attempts, jitter),
+            };
+            if attempts >= self.options.attempts || wait >= remaining() {
+                return result;
             }
-            RetryAdvice::Again(None) => backoff(self.count, jitter),
-        };
-        if self.count >= self.limits.attempts || wait >= self.remaining() {
-            return false;
+            tokio::time::sleep(wait).await;
+            attempts += 1;
         }
-        tokio::time::sleep(wait).await;
-        true
     }
 }
 
@@ -95,7 +70,7 @@ fn backoff(attempts: u32, jitter: f64) -> Duration {
 }
 
 /// Returns the retry advice from a network error, or from a response's status and headers.
-pub(super) fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> RetryAdvice {
+fn advice_on(response: Result<&ReceivedResponse, &ClientError>) -> RetryAdvice {
     let response = match response {
         Ok(response) => response,
         Err(ClientError::Unreachable(_)) => return RetryAdvice::Again(None),
@@ -128,25 +103,5 @@ mod tests {
             .into();
         assert_eq!(longest, [250, 500, 1000, 8000, 8000, 8000]);
         assert_eq!(backoff(1, 0.0).as_millis(), 125);
-    }
-
-    #[tokio::test]
-    async fn attempts_and_time_are_limited() {
-        let limits = RetryLimits {
-            attempts: 2,
-            ..RetryLimits::default()
-        };
-        let mut attempts = Attempts::new(limits);
-        let soon = RetryAdvice::Again(Some(Duration::from_millis(1)));
-        attempts.begin();
-        assert!(!attempts.wait_for_next(RetryAdvice::Done).await);
-        assert!(attempts.wait_for_next(soon).await);
-        attempts.begin();
-        assert!(!attempts.wait_for_next(soon).await, "two attempts");
-        let mut attempts = Attempts::new(RetryLimits::default());
-        attempts.begin();
-        let late = RetryAdvice::Again(Some(Duration::from_secs(90)));
-        let waits = tokio::time::timeout(Duration::from_secs(5), attempts.wait_for_next(late));
-        assert_eq!(waits.await, Ok(false), "after the deadline");
     }
 }

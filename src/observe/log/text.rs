@@ -63,26 +63,43 @@ impl Visit for RedactingWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::TextFormatter;
-    use crate::observe::tests::Lines;
+    use crate::{Secret, observe::tests::Lines, secrets::stored};
     use tracing_subscriber::layer::SubscriberExt;
 
-    #[test]
-    fn an_event_is_one_line_that_no_terminal_obeys() {
-        const HOSTILE: &str =
-            "a\n{\"_aws\": 1}\r\u{1b}[2J\u{85}\u{2028}\u{2029}\u{202e}\u{9b}\u{2066}é";
+    /// Returns what is logged as text.
+    fn printed(log: impl FnOnce()) -> String {
         let lines = Lines::default();
         let layer = tracing_subscriber::fmt::layer()
             .without_time()
             .with_ansi(false);
         let layer = layer.fmt_fields(TextFormatter).with_writer(lines.clone());
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
+        lines.text()
+    }
+
+    #[test]
+    fn secrets_of_the_store_are_redacted_in_every_field() {
+        stored::remember(&Secret::from("a \"late\" key of text"));
+        let text = printed(|| {
+            let key = "a \"late\" key of text";
+            let _span = tracing::info_span!("background", key).entered();
+            tracing::info!(key, debug = ?key, "later: {key:?}");
+        });
+        assert_eq!(text.matches("[secret]").count(), 4, "{text}");
+        assert!(!text.contains("of text"), "{text}");
+    }
+
+    #[test]
+    fn an_event_is_one_line_that_no_terminal_obeys() {
+        const HOSTILE: &str =
+            "a\n{\"_aws\": 1}\r\u{1b}[2J\u{85}\u{2028}\u{2029}\u{202e}\u{9b}\u{2066}é";
+        let text = printed(|| {
             let span = tracing::info_span!("call", display = %HOSTILE, text = HOSTILE);
             let _span = span.entered();
             let error = std::io::Error::other(HOSTILE);
             let error: &(dyn std::error::Error + 'static) = &error;
             tracing::info!(display = %HOSTILE, "na\nme" = HOSTILE, error, "{HOSTILE}");
         });
-        let text = lines.text();
         let line = text.strip_suffix('\n').unwrap();
         assert_eq!(line.matches("[2J").count(), 6, "{line:?}");
         assert_eq!(line.matches('é').count(), 6, "{line:?}");

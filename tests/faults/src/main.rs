@@ -1,4 +1,4 @@
-//! Faulty tools: they panic, block, abort and leak secrets.
+//! Faulty tools: they panic, block and never end.
 //!
 //! Built and started like a deployed function, so that the guarantees about faults are tested with
 //! the profile, the features and the linker of production.
@@ -8,7 +8,7 @@ mod samples;
 
 use std::{env, thread, time::Duration};
 
-use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run, serve};
+use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,66 +24,19 @@ struct Fault {
 enum Kind {
     /// Panics.
     Panic,
-    /// Panics with the secret in its message.
-    PanicWithSecret,
-    /// Panics while it is already panicking, which aborts the process.
-    PanicTwice,
-    /// Aborts the process.
-    Abort,
-    /// Exits the process with status 0.
-    Exit,
-    /// Overflows the stack, which aborts the process.
-    Overflow,
     /// Blocks its thread.
     Block,
     /// Never returns.
     Hang,
-    /// Quotes the secret in a failure.
-    Quote,
-    /// Spawns a task that logs the secret after the call has ended.
-    LateLog,
-    /// Spawns a task that panics with the secret after the call has ended.
-    LatePanic,
     /// Does nothing wrong.
     Nothing,
 }
 
-/// Panics when it is dropped.
-struct Bomb;
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        assert!(!thread::panicking(), "a second panic");
-    }
-}
-
-async fn fault(input: Fault, cx: Context) -> Result<String, Failure> {
-    let secret = cx.secret("KEY")?.expose().to_owned();
+async fn fault(input: Fault) -> Result<String, Failure> {
     match input.kind {
         Kind::Panic => panic!("on request"),
-        Kind::PanicWithSecret => panic!("the key is {secret}"),
-        Kind::PanicTwice => {
-            let _bomb = Bomb;
-            panic!("a first panic");
-        }
-        Kind::Abort => std::process::abort(),
-        Kind::Exit => std::process::exit(0),
-        Kind::Overflow => return Ok(deeper(0).to_string()),
         Kind::Block => thread::sleep(Duration::from_secs(3)),
         Kind::Hang => std::future::pending().await,
-        Kind::Quote => {
-            return Err(
-                Failure::new("It does not work").developer_message(format!("with {secret}"))
-            );
-        }
-        Kind::LateLog => drop(tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            tracing::info!("late: {secret}");
-        })),
-        Kind::LatePanic => drop(tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            panic!("late: {secret}");
-        })),
         Kind::Nothing => {}
     }
     Ok("done".into())
@@ -99,12 +52,6 @@ fn block(Fault { kind }: Fault) -> Result<String, Failure> {
         _ => return Err(Failure::new("Only blocking is a fault of this tool")),
     }
     Ok("done".into())
-}
-
-#[expect(unconditional_recursion, reason = "the fault under test")]
-fn deeper(level: u64) -> u64 {
-    let used = std::hint::black_box([level; 512]);
-    deeper(level + 1) + used[7]
 }
 
 /// Takes a list of shapes.
@@ -169,11 +116,11 @@ async fn whose(_: Mail, cx: Context) -> Result<String, Failure> {
 
 fn main() -> Result<(), lambda_tools::Error> {
     let limit = Duration::from_millis(500);
-    let fault = |id| Tool::new(id, fault).secret("KEY").timeout(limit);
     let mut tools = samples::tools();
     tools.extend([
-        fault("Fault.Do@1.0.0"),
-        fault("Fault.Once@1.0.0").run_at_most_once(),
+        Tool::new("Fault.Do@1.0.0", fault)
+            .secret("KEY")
+            .timeout(limit),
         Tool::new("Fault.Block@1.0.0", block)
             .secret("KEY")
             .timeout(limit),
@@ -187,10 +134,5 @@ fn main() -> Result<(), lambda_tools::Error> {
     if env::var_os("LONG_TOOLS").is_some() {
         tools.extend(long::tools());
     }
-    let server = Server::new(Toolkit::new(tools)?);
-    // The program's own runtime, instead of one thread.
-    if env::var_os("OWN_RUNTIME").is_some() {
-        return tokio::runtime::Runtime::new()?.block_on(serve(server));
-    }
-    run(server)
+    run(Server::new(Toolkit::new(tools)?))
 }

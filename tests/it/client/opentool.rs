@@ -1,75 +1,67 @@
-//! The OpenTool client against a tool server, and its five errors.
+//! The OpenTool client against a tool server, and the credentials of both clients.
 
-#[cfg(feature = "jwt")]
-use lambda_tools::client::JwtSigner;
-use lambda_tools::client::opentool::{FunctionCall, OpenToolError, ToolReturn};
+use lambda_tools::client::{
+    ClientError,
+    opentool::{FunctionCall, ToolReturn},
+};
 use serde_json::{Value, json};
 
-use super::{FakeServer, JSON, once};
+use super::{FakeServer, JSON, once, opentool};
 use test_support::Running;
 
 use crate::tools::program;
 
-fn call(name: &str, arguments: Value) -> FunctionCall {
-    let Value::Object(arguments) = arguments else {
-        panic!("{arguments}")
-    };
-    FunctionCall::new("call-1", name, arguments)
+fn call(name: &str, arguments: &Value) -> FunctionCall {
+    serde_json::from_value(json!({"id": "call-1", "name": name, "arguments": arguments})).unwrap()
 }
 
 #[tokio::test]
-async fn version_load_and_call_work() {
+async fn load_and_call_work() {
     let (_running, url) = Running::serving(&mut program());
-    for url in [
-        url.clone(),
-        format!("{url}/"),
-        format!("{url}/opentool"),
-        format!("{url}/opentool/"),
-    ] {
-        let client = super::opentool(&url, once());
-        assert_eq!(client.version().await.unwrap().version, "0.1.0");
+    for path in ["", "/", "/opentool", "/opentool/"] {
+        let client = opentool(&format!("{url}{path}"), once());
+        let document = client.load().await.unwrap().unwrap();
+        assert_eq!(document["functions"][0]["name"], "Calculator_Add", "{path}");
     }
-    let client = super::opentool(&url, once());
-    let document = client.load().await.unwrap().unwrap();
-    assert_eq!(document["info"]["title"], "Toolbox");
-    let functions = &document["functions"];
-    assert_eq!(functions[0]["name"], "Calculator_Add");
-    assert_eq!(functions[1]["name"], "Doorbell_Ring");
-    let schema = &functions[0]["parameters"][0]["schema"];
-    assert_eq!(schema["type"], "number");
-    let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
+    let client = opentool(&url, once());
+    let add = call("Calculator_Add", &json!({"a": 10, "b": 5}));
     let returned = client.call(&add).await.unwrap();
-    assert_eq!(
-        json!(returned),
-        json!({"id": "call-1", "result": {"value": 15}})
-    );
-    let error = client
-        .call(&call("Calculator_Add", json!({"a": 1})))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, OpenToolError::Call { code: Some(-32602), message } if message.contains("b: Is required"))
-    );
-    let error = client.call(&call("No_Such", json!({}))).await.unwrap_err();
-    assert!(matches!(
-        &error,
-        OpenToolError::Call {
-            code: Some(-32601),
-            ..
-        }
-    ));
-    let error = client
-        .call(&call("Doorbell_Ring", json!({"doorbell_id": "x"})))
-        .await
-        .unwrap_err();
-    assert!(matches!(
-        &error,
-        OpenToolError::Call {
-            code: Some(500),
-            ..
-        }
-    ));
-    assert_eq!(error.code(), None);
+    let expected = json!({"id": "call-1", "result": {"value": 15}});
+    assert_eq!(json!(returned), expected);
+    let decoded: ToolReturn = serde_json::from_value(expected).unwrap();
+    assert_eq!(decoded, returned);
+    let wrong = json!({"a": 1});
+    let doorbell = json!({"doorbell_id": "x"});
+    for (name, arguments, code, message) in [
+        ("Calculator_Add", wrong, -32602, "b: Is required"),
+        ("No_Such", json!({}), -32601, "No_Such"),
+        ("Doorbell_Ring", doorbell, 500, "Doorbell ID not found"),
+    ] {
+        let error = client.call(&call(name, &arguments)).await.unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        let is_expected = matches!(error, ClientError::Call { code: Some(it), .. } if it == code);
+        assert!(is_expected, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_error_of_a_call_is_read_whatever_the_status() {
+    for status in [200, 400, 404, 500] {
+        let failed = r#"{"error": {"code": 500, "message": "No."}}"#;
+        let server = FakeServer::fixed(status, JSON, failed).await;
+        let client = opentool(server.url(), once());
+        let error = client.call(&call("A_B", &json!({}))).await;
+        assert!(matches!(error, Err(ClientError::Call { .. })), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_response_means_that_there_is_no_document() {
+    for empty in ["{}", "null", ""] {
+        let server = FakeServer::fixed(200, JSON, empty).await;
+        let document = opentool(server.url(), once()).load().await.unwrap();
+        assert_eq!(document, None, "{empty:?}");
+    }
 }
 
 #[cfg(feature = "jwt")]
@@ -82,120 +74,17 @@ async fn api_keys_and_jwts_are_sent() {
             .env("TOOLS_JWT_SECRET", SECRET)
             .env("TOOLS_API_KEY", "key-of-the-client"),
     );
-    let client = |options| super::opentool(&url, options);
-    let accepted = [
-        client(once().api_key("key-of-the-client")),
-        client(once().jwt(JwtSigner::signed_with(SECRET))),
-    ];
-    for client in accepted {
-        assert!(client.version().await.is_ok() && client.load().await.is_ok());
-        let add = call("Calculator_Add", json!({"a": 10, "b": 5}));
-        assert_eq!(client.call(&add).await.unwrap().result["value"], 15);
-    }
-    for client in [client(once()), client(once().api_key("another-key"))] {
-        assert_eq!(client.version().await, Err(OpenToolError::Unauthorized));
-        assert_eq!(client.load().await, Err(OpenToolError::Unauthorized));
-        assert_eq!(
-            client.call(&call("Calculator_Add", json!({}))).await,
-            Err(OpenToolError::Unauthorized)
-        );
-    }
-    assert!(!format!("{:?}", client(once().api_key("marked-key"))).contains("marked"));
-}
-
-#[tokio::test]
-async fn the_five_errors_have_their_codes_messages_and_json() {
-    let error_from = async |server: &FakeServer| {
-        let client = super::opentool(&server.url(), once());
-        client.call(&call("Add", json!({}))).await.unwrap_err()
-    };
-    let nowhere = super::opentool("http://127.0.0.1:1", once());
-    let running = "Please check OpenTool Server is RUNNING or NOT";
-    for (error, code, message) in [
-        (
-            error_from(&FakeServer::fixed(200, JSON, "null").await).await,
-            200,
-            "Response is null",
-        ),
-        (
-            error_from(&FakeServer::fixed(200, JSON, r#"{"id": "call-1", "error": null}"#).await)
-                .await,
-            200,
-            "Response is null",
-        ),
-        (
-            error_from(&FakeServer::fixed(502, JSON, "").await).await,
-            502,
-            "Response is null",
-        ),
-        (
-            error_from(&FakeServer::fixed(500, JSON, r#"{"result": {}, "error": null}"#).await)
-                .await,
-            500,
-            "Error is null",
-        ),
-        (
-            error_from(&FakeServer::fixed(401, JSON, "{}").await).await,
-            401,
-            "Please check API Key is VALID or NOT",
-        ),
-        (
-            error_from(&FakeServer::fixed(404, JSON, "{}").await).await,
-            404,
-            running,
-        ),
-        (
-            nowhere.call(&call("Add", json!({}))).await.unwrap_err(),
-            404,
-            running,
-        ),
+    let jwt = lambda_tools::client::JwtSigner::signed_with(SECRET);
+    for (options, is_accepted) in [
+        (once().api_key("key-of-the-client"), true),
+        (once().jwt(jwt), true),
+        (once(), false),
     ] {
-        assert_eq!((error.code(), error.message()), (Some(code), message));
-        assert_eq!(error.to_string(), message);
+        let document = opentool(&url, options.clone()).load().await;
+        let tools = super::oxp(&url, options).tools().await;
+        for error in [document.err(), tools.err()] {
+            let is_rejected = matches!(error, Some(ClientError::Unauthorized { .. }));
+            assert_eq!((error.is_none(), is_rejected), (is_accepted, !is_accepted));
+        }
     }
-    let failed_call = r#"{"jsonrpc": "2.0", "result": {}, "error": {"code": 500, "message": "No."}, "id": "call-1"}"#;
-    for status in [200, 400, 500] {
-        let error = error_from(&FakeServer::fixed(status, JSON, failed_call).await).await;
-        assert_eq!(
-            error,
-            OpenToolError::Call {
-                code: Some(500),
-                message: "No.".into()
-            }
-        );
-        assert_eq!((error.code(), error.message()), (None, "No."));
-    }
-    for wrong in [
-        r#"{"jsonrpc": "2.0", "result": {}, "error": null, "id": "call-2"}"#,
-        r#"{"jsonrpc": "2.0", "result": 5, "error": null, "id": "call-1"}"#,
-        r#"{"jsonrpc": "2.0", "resu"#,
-    ] {
-        let error = error_from(&FakeServer::fixed(200, JSON, wrong).await).await;
-        assert!(
-            matches!(error, OpenToolError::Call { code: None, .. }),
-            "{wrong}: {error:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn an_empty_response_means_that_there_is_no_document() {
-    for empty in ["{}", "null", ""] {
-        let server = FakeServer::fixed(200, JSON, empty).await;
-        let client = super::opentool(&server.url(), once());
-        assert_eq!(client.load().await, Ok(None), "{empty:?}");
-    }
-    let server = FakeServer::fixed(200, JSON, "[1]").await;
-    let error = super::opentool(&server.url(), once()).load().await;
-    assert!(matches!(error, Err(OpenToolError::Call { code: None, .. })));
-}
-
-#[test]
-fn the_types_have_the_json_format_of_the_specification() {
-    let json = json!({"id": "1", "name": "Calculator_Add", "arguments": {"a": 1}});
-    let call: FunctionCall = serde_json::from_value(json.clone()).unwrap();
-    assert_eq!(json!(call), json);
-    let json = json!({"id": "1", "result": {"value": 1}});
-    let result: ToolReturn = serde_json::from_value(json.clone()).unwrap();
-    assert_eq!(json!(result), json);
 }

@@ -1,6 +1,7 @@
 //! A function behind a function URL, on a loopback address.
 //!
-//! Clients that only speak HTTP reach a program under the runtime API through it.
+//! Clients that only speak HTTP reach a program under the runtime API through it. Whether the URL
+//! streams is for the function to say; Lambda has a setting for it, which has to agree.
 
 use std::{process::Command, sync::Arc};
 
@@ -17,7 +18,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     Served, answer,
-    lambda::{LONG, Platform, event},
+    lambda::{Answer, LONG, Platform, event},
 };
 
 /// Lambda's limit for an event.
@@ -77,16 +78,15 @@ async fn forward(State(platform): State<Arc<Mutex<Platform>>>, request: Request)
     let body = axum::body::to_bytes(body, LARGEST_BODY).await.unwrap();
     let event = event_of(&parts, &body);
     // A task of its own: if the client disconnects, the report is still taken, as Lambda does.
-    let invocation = tokio::spawn(async move {
-        let mut platform = platform.lock().await;
-        platform.send_events(&[(event, LONG)]);
-        platform.reports(1).await.remove(0)
-    });
-    let (failed, reported, _) = invocation.await.unwrap();
-    if failed {
-        return answer(502, &[], "Internal Server Error");
+    let invocation = tokio::spawn(async move { platform.lock().await.answer(&event, LONG).await });
+    match invocation.await.unwrap() {
+        Answer::Whole((true, ..)) => answer(502, &[], "Internal Server Error"),
+        Answer::Whole((false, reported, _)) => response_of(&reported),
+        Answer::Streamed(streamed) => {
+            let (head, _) = response_of(&streamed.prelude).into_parts();
+            Response::from_parts(head, Body::new(streamed))
+        }
     }
-    response_of(&reported)
 }
 
 /// Returns the event of a request, in payload format 2.0.

@@ -34,8 +34,6 @@ const LARGEST_BODY: usize = 6 << 20;
 pub enum Treatment {
     /// It is delivered once.
     Deliver,
-    /// It is delivered twice at the same time.
-    DeliverTwice,
     /// It is delivered, but the request for it gets no answer.
     DeliverUnanswered,
     /// It is accepted, and left for the test to deliver, later or never.
@@ -270,10 +268,6 @@ async fn accept_invocation(
     }
     match treatment {
         Treatment::Deliver | Treatment::DeliverUnanswered => lambda.deliver(&event),
-        Treatment::DeliverTwice => {
-            lambda.deliver(&event);
-            lambda.deliver(&event);
-        }
         Treatment::Hold | Treatment::Ignore | Treatment::Refuse(..) => {}
     }
     locked(&lambda.invocations).push(event);

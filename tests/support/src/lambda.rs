@@ -2,21 +2,27 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
+    io::{Error, Result},
+    pin::Pin,
     process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
     time::{Duration, Instant, SystemTime},
 };
 
 use axum::{
     Router,
-    extract::{Path, State},
+    body::{Bytes, HttpBody},
+    extract::{Path, Request, State},
     http::{HeaderValue, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use hyper::body::Frame;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -40,6 +46,27 @@ pub const RUNTIME: [(&str, &str); 3] = [
 /// deadline.
 pub type Report = (bool, Value, bool);
 
+/// What a streamed response has between its prelude and its body.
+const SEPARATOR: [u8; 8] = [0; 8];
+
+/// A response that a function sends in parts.
+pub struct Streamed {
+    /// What precedes the body: `statusCode`, `headers` and `cookies`.
+    pub prelude: Value,
+    parts: Parts,
+}
+
+/// The parts of a body, and `None` after the last one.
+type Parts = mpsc::UnboundedReceiver<Option<Bytes>>;
+
+/// The answer to an event.
+pub enum Answer {
+    /// It was reported as a whole.
+    Whole(Report),
+    /// It comes in parts.
+    Streamed(Streamed),
+}
+
 /// The X-Ray header of every invocation.
 const TRACE_HEADER: &str =
     "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
@@ -56,6 +83,7 @@ struct RuntimeApi {
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<SentEvent>>,
     sent: AtomicUsize,
     reports: mpsc::UnboundedSender<Report>,
+    streams: mpsc::UnboundedSender<Parts>,
     deadlines: Mutex<HashMap<String, Option<SystemTime>>>,
     deliveries: mpsc::UnboundedSender<Instant>,
 }
@@ -98,13 +126,82 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
 async fn report(
     State(api): State<Arc<RuntimeApi>>,
     Path((id, kind)): Path<(String, String)>,
-    body: String,
+    request: Request,
 ) -> StatusCode {
-    let body = serde_json::from_str(&body).unwrap();
+    let mode = "lambda-runtime-function-response-mode";
+    if request
+        .headers()
+        .get(mode)
+        .is_some_and(|it| it == "streaming")
+    {
+        return receive(&api, request).await;
+    }
+    let body = axum::body::to_bytes(request.into_body(), usize::MAX).await;
+    let body = serde_json::from_slice(&body.unwrap()).unwrap();
     let deadline = api.deadlines.lock().unwrap()[&id];
     let in_time = deadline.is_none_or(|deadline| SystemTime::now() < deadline);
     api.reports.send((kind == "error", body, in_time)).unwrap();
     StatusCode::ACCEPTED
+}
+
+/// Passes on the parts of a streamed response as they come.
+async fn receive(api: &RuntimeApi, request: Request) -> StatusCode {
+    let (sender, parts) = mpsc::unbounded_channel();
+    let _ = api.streams.send(parts);
+    let mut body = request.into_body();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        match frame.map(Frame::into_data) {
+            Ok(Ok(part)) => drop(sender.send(Some(part))),
+            // Trailers.
+            Ok(Err(_)) => {}
+            // The process has ended, and with it the connection.
+            Err(_) => return StatusCode::BAD_REQUEST,
+        }
+    }
+    let _ = sender.send(None);
+    StatusCode::ACCEPTED
+}
+
+impl Streamed {
+    async fn of(mut parts: Parts) -> Self {
+        let mut head = Vec::new();
+        while !head.ends_with(&SEPARATOR) {
+            let part = parts.recv().await.flatten();
+            head.extend(part.expect("a streamed response has a prelude"));
+        }
+        Self {
+            prelude: serde_json::from_slice(&head[..head.len() - SEPARATOR.len()]).unwrap(),
+            parts,
+        }
+    }
+
+    /// Returns a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.prelude["headers"][name].as_str()
+    }
+
+    /// Waits for the next part of the body. `None` at its end.
+    pub async fn next(&mut self) -> Option<String> {
+        let part = poll_fn(|context| Pin::new(&mut *self).poll_frame(context));
+        let part = tokio::time::timeout(Duration::from_secs(30), part).await;
+        let part = part.expect("the function goes on")?.unwrap().into_data();
+        Some(String::from_utf8(part.unwrap().to_vec()).unwrap())
+    }
+}
+
+impl HttpBody for Streamed {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>>>> {
+        self.parts.poll_recv(context).map(|part| match part {
+            Some(part) => part.map(|part| Ok(Frame::data(part))),
+            None => Some(Err(Error::other("the function has ended"))),
+        })
+    }
 }
 
 /// Registers an internal extension, which gets no events.
@@ -120,6 +217,7 @@ pub struct Platform {
     pub function: Running,
     events: mpsc::UnboundedSender<SentEvent>,
     reports: mpsc::UnboundedReceiver<Report>,
+    streams: mpsc::UnboundedReceiver<Parts>,
     deliveries: mpsc::UnboundedReceiver<Instant>,
     served: Served,
 }
@@ -132,12 +230,14 @@ impl Platform {
         environment: &[(&str, &str)],
     ) -> Self {
         let (report_sender, reports) = mpsc::unbounded_channel();
+        let (stream_sender, streams) = mpsc::unbounded_channel();
         let (event_sender, event_receiver) = mpsc::unbounded_channel();
         let (delivery_sender, deliveries) = mpsc::unbounded_channel();
         let api = Arc::new(RuntimeApi {
             events: tokio::sync::Mutex::new(event_receiver),
             sent: AtomicUsize::new(0),
             reports: report_sender,
+            streams: stream_sender,
             deadlines: Mutex::default(),
             deliveries: delivery_sender,
         });
@@ -164,6 +264,7 @@ impl Platform {
             function,
             events: event_sender,
             reports,
+            streams,
             deliveries,
             served,
         };
@@ -223,6 +324,19 @@ impl Platform {
             all.push(report.expect("the function reports every event").unwrap());
         }
         all
+    }
+
+    /// Sends an event, and waits until its answer has begun.
+    pub async fn answer(&mut self, event: &Value, limit: Option<Duration>) -> Answer {
+        self.send_with(event, limit, None);
+        let answer = async {
+            tokio::select! {
+                report = self.reports.recv() => Answer::Whole(report.unwrap()),
+                parts = self.streams.recv() => Answer::Streamed(Streamed::of(parts.unwrap()).await),
+            }
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(30), answer).await;
+        answer.expect("the function answers every event")
     }
 
     /// Stops the function; returns the lines it printed.

@@ -24,9 +24,9 @@ pub mod mcp;
 pub mod openid;
 pub mod prism;
 pub mod requests;
+pub mod rie;
 pub mod sam;
 pub mod sign_in;
-pub mod streams;
 
 use axum::{Router, body::Body, response::Response};
 use tokio::{net::TcpListener, task::JoinHandle};

@@ -1,10 +1,11 @@
 //! Decoding of the list of tools, in any dialect.
 
+use http::StatusCode;
 use lambda_tools_core::ToolDefinition;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{ClientError, response::decode};
+use crate::{ClientError, response::ReceivedResponse};
 
 #[derive(Deserialize)]
 struct ToolListBody {
@@ -13,8 +14,11 @@ struct ToolListBody {
 }
 
 /// Reads OXP's `items` or OTC's `tools`; if a server sends both, they are the same list.
-pub(super) fn tools_in(body: Value) -> Result<Vec<ToolDefinition>, ClientError> {
-    let list: ToolListBody = decode(body)?;
+pub(super) fn tools_in(response: &ReceivedResponse) -> Result<Vec<ToolDefinition>, ClientError> {
+    if response.status != StatusCode::OK {
+        return Err(response.status_error());
+    }
+    let list: ToolListBody = response.decode()?;
     let missing = || ClientError::Unreadable("it has neither 'items' nor 'tools'".to_owned());
     let mut definitions = list.items.or(list.tools).ok_or_else(missing)?;
     for definition in &mut definitions {

@@ -1,140 +1,74 @@
-//! Decoding of a server's reply to a call, in any dialect.
+//! A server's reply to a call, in any dialect.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
-use lambda_tools_core::{
-    json::JsonObject,
-    tool::requirement::{SecretRequirement, null_is_default},
-    wire,
-};
-use serde::Deserialize;
+use lambda_tools_core::wire;
 use serde_json::Value;
 
-use crate::{
-    ClientError,
-    outcome::{
-        AuthorizationChallenge, CallOutcome, CallReply, MissingRequirements, ServerError, ToolError,
-    },
-    response::{ReceivedResponse, decode},
-};
+use super::CallOutcome;
+use crate::{ClientError, response::ReceivedResponse};
 
 const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
 
+/// A server's reply to a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallReply {
+    /// The id of the call, as the server reports it.
+    pub call_id: String,
+    /// The tool's running time, if the server reports it.
+    pub duration: Option<Duration>,
+    /// True if this is the outcome of an earlier call with the same id.
+    pub is_replay: bool,
+    /// The call's outcome.
+    pub outcome: CallOutcome,
+}
+
 impl CallReply {
     pub(super) fn of(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
-        let error = match response.status.as_u16() {
-            200 => return Self::of_success(response, call_id),
-            // A proxy may respond with a 400 in another format.
-            400 | 422 => response.decode::<ErrorBody>().ok(),
-            _ => None,
-        };
-        let outcome = error.map(|it| it.outcome(response.status));
-        let outcome = outcome.ok_or_else(|| response.status_error())?;
-        Ok(Self::new(call_id, outcome))
-    }
-
-    /// Returns the reply in a 200 response, which may also report a failure.
-    fn of_success(response: &ReceivedResponse, call_id: &str) -> Result<Self, ClientError> {
-        let mut body = object(response.json()?)?;
+        // A proxy may respond with these statuses in another format.
+        if matches!(response.status.as_u16(), 400 | 422)
+            && let Ok(outcome) = response.json().and_then(|it| outcome_in(response, &it))
+        {
+            return Ok(Self {
+                call_id: call_id.to_owned(),
+                duration: None,
+                is_replay: false,
+                outcome,
+            });
+        }
+        if response.status != StatusCode::OK {
+            return Err(response.status_error());
+        }
+        let mut body = response.json()?;
         // Two of the dialects have an envelope.
-        let mut result = match body.swap_remove("result") {
-            Some(Value::Object(result)) if !body.contains_key("success") => result,
-            _ => body,
-        };
-        let duration = result.get("duration").and_then(Value::as_f64);
-        let duration = duration.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
-        let id = result.get("call_id").and_then(Value::as_str);
-        let call_id = id.unwrap_or(call_id).to_owned();
-        let error = result.swap_remove("error");
-        let error = error.map(|it| response.redacted_json(&it));
-        let outcome = match (result.get("success"), error) {
-            (Some(Value::Bool(true)), None | Some(Value::Null)) => {
-                CallOutcome::Value(result.swap_remove("value").unwrap_or_default())
-            }
-            (Some(Value::Bool(false)), Some(error @ Value::Object(_))) => {
-                decode::<ErrorBody>(error)?.outcome(response.status)
-            }
+        if body.get("success").is_none() && body["result"].is_object() {
+            body = body["result"].take();
+        }
+        // A call that has run may have failed.
+        let outcome = match (&body["success"], &body["error"]) {
+            (Value::Bool(true), Value::Null) => CallOutcome::Value(body["value"].take()),
+            (Value::Bool(false), error) => outcome_in(response, error)?,
             _ => {
                 let text = "it reports neither success nor an error";
                 return Err(ClientError::Unreadable(text.into()));
             }
         };
+        let duration = body["duration"].as_f64();
         Ok(Self {
-            duration,
+            call_id: body["call_id"].as_str().unwrap_or(call_id).to_owned(),
+            duration: duration.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok()),
             is_replay: response.headers.contains_key(REPLAY),
-            ..Self::new(&call_id, outcome)
+            outcome,
         })
     }
 }
 
-fn object(value: Value) -> Result<JsonObject, ClientError> {
-    match value {
-        Value::Object(object) => Ok(object),
-        _ => Err(ClientError::Unreadable("it is not a JSON object".into())),
-    }
-}
-
-/// The error of a call that has run, or of one that the server rejected.
-#[derive(Deserialize)]
-struct ErrorBody {
-    message: String,
-    developer_message: Option<String>,
-    can_retry: Option<bool>,
-    additional_prompt_content: Option<String>,
-    retry_after_ms: Option<f64>,
-    missing_requirements: Option<MissingBody>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    parameter_errors: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct MissingBody {
-    #[serde(default, deserialize_with = "null_is_default")]
-    authorization: Vec<AuthorizationChallenge>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    user_id: bool,
-    #[serde(default, deserialize_with = "null_is_default")]
-    secrets: Vec<SecretRequirement>,
-}
-
-impl ErrorBody {
-    /// Returns the outcome of a call with this error in a response with this status.
-    fn outcome(self, status: StatusCode) -> CallOutcome {
-        let retry_after = self.retry_after_ms.map(duration_of);
-        match (status.as_u16(), self.missing_requirements) {
-            (422, _) => CallOutcome::InvalidInput {
-                message: self.message,
-                parameter_errors: self.parameter_errors,
-            },
-            // The specification puts them in a 400 response; some servers report them in a 200.
-            (_, Some(missing)) => CallOutcome::MissingRequirements(MissingRequirements {
-                message: self.message,
-                developer_message: self.developer_message,
-                challenges: missing.authorization,
-                user_id: missing.user_id,
-                secrets: missing.secrets.into_iter().map(|it| it.id).collect(),
-            }),
-            (400, None) => CallOutcome::ServerError(ServerError {
-                message: self.message,
-                developer_message: self.developer_message,
-            }),
-            (_, None) => CallOutcome::ToolError(ToolError {
-                message: self.message,
-                developer_message: self.developer_message,
-                can_retry: self.can_retry.unwrap_or(false),
-                retry_after,
-                additional_prompt_content: self.additional_prompt_content,
-            }),
-        }
-    }
-}
-
-fn duration_of(ms: f64) -> Duration {
-    let out_of_range = if ms > 0.0 {
-        Duration::MAX
-    } else {
-        Duration::ZERO
-    };
-    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(out_of_range)
+/// Decodes the error in a response, without the secrets in the request.
+fn outcome_in(response: &ReceivedResponse, error: &Value) -> Result<CallOutcome, ClientError> {
+    let error = response.redacted(&error.to_string());
+    let object = serde_json::from_str(&error);
+    let no_object = |_| ClientError::Unreadable("its error is not a JSON object".into());
+    CallOutcome::of_error(response.status.as_u16(), object.map_err(no_object)?)
 }

@@ -1,87 +1,134 @@
-//! The function in a container, under the contracts of the platforms that run one.
+//! The function in a container, as the platforms run it that run one.
 //!
-//! Each contract is a program that runs in a network of its own, where port 8000 is free and nobody
-//! else hears the server. There it starts the last stage of the `Dockerfile`: the binary in a root
-//! file system that has nothing else, with the image's variables and user, as process 1. With
-//! `TEST_CONTAINER_IMAGE`, podman runs an image instead (`tests/image`).
+//! It is the last stage of the `Dockerfile`: the binary in a root file system that has nothing else,
+//! with the image's variables and user, as process 1. With `TEST_CONTAINER_IMAGE`, podman runs an
+//! image instead (`tests/image`).
 
-mod contracts;
 mod image;
 
-use std::process::Command;
+use std::{io::ErrorKind, net::TcpStream, sync::Arc, time::Duration};
 
-use test_support::{isolated, program};
+use axum::{Router, routing::get};
+use serde_json::{Value, json};
+use test_support::Served;
+use tokio::{sync::Notify, time::timeout};
 
-use image::{RootFs, Stage, is_built, user_namespace};
+use image::{Image, Stage};
 
-/// Enables the loopback interface, and becomes the program in its arguments.
-const IN_A_NETWORK: &str = "
-import fcntl, os, socket, struct, sys
-SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-fcntl.ioctl(socket.socket(), SIOCSIFFLAGS, struct.pack('16sh14x', b'lo', IFF_UP))
-os.execvp(sys.argv[1], sys.argv[1:])
-";
+const OPEN: (&str, &str) = ("TOOLS_AUTH", "none");
 
-/// Runs a program of `contracts` in a network of its own.
-fn check(contract: &str) {
-    let mut command = isolated(Command::new("unshare"));
-    let root = (!is_built()).then(|| RootFs::unpack(contract));
-    if let Some(root) = &root {
-        command
-            .args(user_namespace("root"))
-            .env("CONTAINER_ROOT", &root.0);
-    }
-    let contract = program(&format!(
-        "containers::contracts::{contract}::program_of_tests"
-    ));
-    command.args(["--net", "python3", "-c", IN_A_NETWORK]);
-    command
-        .arg(contract.get_program())
-        .args(contract.get_args());
-    let output = command.env("IS_PROGRAM", "1").output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+/// Calls a tool in OXP; returns the body of the response.
+async fn call(url: &str, call: &Value) -> reqwest::Result<Value> {
+    let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+    request.body(call.to_string()).send().await?.json().await
+}
+
+#[tokio::test]
+#[ignore = "needs the deployable function; run tests/all"]
+async fn the_server_writes_nothing_and_logs_json() {
+    let image = Image::for_test("read-only");
+    let mut recording = image.command(&[OPEN, ("PORT", "0"), ("RECORD_EVENTS", "/events")]);
+    let output = recording.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.success(),
-        "root, or everyone, must be able to create user namespaces: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
+        text.contains("Read-only file system"),
+        "root, or everyone, must be able to create user namespaces: {text}"
     );
+
+    let container = image.start(&[OPEN, ("TOOLS_METRICS", "cloudwatch")]);
+    let add = json!({"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}});
+    let answer = call(&container.url, &add).await.unwrap();
+    assert_eq!(answer["value"], 3, "{answer}");
+    container.terminate();
+    let (code, lines) = container.end_within(10);
+    assert_eq!(code, Some(0));
+    let lines: Vec<Value> = lines
+        .iter()
+        .map(|it| serde_json::from_str(it).unwrap_or_else(|error| panic!("{error}: {it}")))
+        .collect();
+    assert!(lines.iter().any(|it| it["_aws"].is_object()), "{lines:?}");
+    let messages: Vec<_> = lines
+        .iter()
+        .filter_map(|it| it["message"].as_str())
+        .collect();
+    assert!(messages.contains(&"call"), "{messages:?}");
+    assert_eq!(messages.last(), Some(&"Stopped."));
 }
 
-#[test]
+/// An API whose response to a tool comes when the test says so.
+struct SlowApi {
+    served: Served,
+    called: Arc<Notify>,
+    may_answer: Arc<Notify>,
+}
+
+impl SlowApi {
+    async fn start() -> Self {
+        let (called, may_answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let both = (Arc::clone(&called), Arc::clone(&may_answer));
+        let answer = async move || {
+            both.0.notify_one();
+            both.1.notified().await;
+            json!({"resultSizeEstimate": 0}).to_string()
+        };
+        let router = Router::new().route("/gmail/v1/users/me/messages", get(answer));
+        Self {
+            served: Served::start(router).await,
+            called,
+            may_answer,
+        }
+    }
+}
+
+/// Waits until the server refuses connections.
+async fn refuses_connections(url: &str) {
+    let address = url.strip_prefix("http://").unwrap();
+    for _ in 0..200 {
+        let connected = TcpStream::connect(address);
+        if connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the server still accepts connections");
+}
+
+/// For as long as it may take, which is longer than without the setting, or until its limit.
+#[tokio::test]
 #[ignore = "needs the deployable function; run tests/all"]
-fn without_credentials_no_server_starts_that_others_can_reach() {
-    check("undecided");
-}
-
-#[test]
-#[ignore = "needs the deployable function; run tests/all"]
-fn the_server_writes_nothing_and_logs_json() {
-    check("read_only");
-}
-
-#[test]
-#[ignore = "needs the deployable function and the Python client mcp; run tests/all"]
-fn the_contract_of_agentcore_runtime_holds() {
-    check("agentcore_runtime");
-}
-
-#[test]
-#[ignore = "needs the deployable function; run tests/all"]
-fn the_contract_of_cloud_run_holds() {
-    check("cloud_run");
-}
-
-#[test]
-#[ignore = "needs the deployable function; run tests/all"]
-fn the_contract_of_kubernetes_holds() {
-    check("shutdown::kubernetes");
-}
-
-#[test]
-#[ignore = "needs the deployable function; run tests/all"]
-fn a_call_that_outlasts_the_limit_does_not_delay_the_end() {
-    check("shutdown::limit");
+async fn sigterm_lets_running_calls_end_and_accepts_no_others() {
+    for (seconds, is_completed) in [("20", true), ("1", false)] {
+        let image = Image::for_test("sigterm");
+        let api = SlowApi::start().await;
+        let settings = [
+            OPEN,
+            ("GMAIL_URL", &*api.served.url),
+            ("SHUTDOWN_SECONDS", seconds),
+        ];
+        let container = image.start(&settings);
+        let url = container.url.clone();
+        let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
+        let body = json!({"tool_id": "Gmail.GetEmails", "context": context});
+        let answer = tokio::spawn(async move { call(&url, &body).await });
+        let called = timeout(Duration::from_secs(10), api.called.notified()).await;
+        called.expect("the tool calls the API");
+        container.terminate();
+        refuses_connections(&container.url).await;
+        if is_completed {
+            tokio::time::sleep(Duration::from_secs(6)).await;
+            assert!(!answer.is_finished());
+            api.may_answer.notify_one();
+            let answer = answer.await.unwrap().unwrap();
+            assert_eq!(answer["value"], json!({"emails": []}), "{answer}");
+            assert_eq!(container.end_within(3).0, Some(0));
+        } else {
+            let (code, lines) = container.end_within(4);
+            assert_eq!(code, Some(0));
+            let cut = "stopped while calls were still running";
+            assert!(lines.concat().contains(cut), "{lines:?}");
+            assert!(answer.await.unwrap().is_err());
+        }
+    }
 }
 
 #[test]

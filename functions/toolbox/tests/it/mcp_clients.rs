@@ -34,21 +34,6 @@ fn answers_of(command: &mut Command, url: &str, mode: Option<&str>) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
-/// Lets the Python client call a server without keys, in both eras.
-pub(crate) fn check_open_server(server: &str, url: &str) {
-    for (mode, revision) in [(MODERN, MODERN), ("legacy", LEGACY)] {
-        let peer = Peer {
-            name: mode,
-            revision,
-            unknown_tool: DID_YOU_MEAN,
-            unauthorized: [""; 2],
-        };
-        let mut command = limited(installed("python"));
-        command.arg(repository("functions/toolbox/tests/mcp_client.py"));
-        peer.check_calls(server, &answers_of(&mut command, url, Some(mode)));
-    }
-}
-
 #[test]
 #[ignore = "needs the SDKs of OpenAI and AWS; run tests/all"]
 fn the_sdks_accept_the_requests_in_the_page() {

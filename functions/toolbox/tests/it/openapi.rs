@@ -1,8 +1,8 @@
-//! The `OpenAPI` document, read by validators, by generators of clients, and by a program that sends
+//! The `OpenAPI` document, read by a validator, by a generator of clients, and by a program that sends
 //! whatever the document allows.
 //!
-//! They come from PyPI and npm. `tests/all` installs them and runs these tests; a plain `cargo test`
-//! lists them as ignored.
+//! They come from PyPI. `tests/all` installs them and runs these tests; a plain `cargo test` lists
+//! them as ignored.
 
 use std::{
     fs,
@@ -12,7 +12,6 @@ use std::{
 
 use lambda_tools::{Failure, Server, Tool, Toolkit};
 use serde_json::{Value, json};
-use test_support::node;
 use toolbox::Endpoints;
 
 use crate::{
@@ -23,11 +22,6 @@ use crate::{
 use events::faults;
 
 const KEY: &str = "a-key-of-this-server";
-
-/// Returns a script of an npm package.
-fn package(script: &str) -> PathBuf {
-    repository("target/openapi/node_modules").join(script)
-}
 
 fn run(command: &mut Command) -> String {
     stdout_of(&command.output().unwrap())
@@ -74,65 +68,32 @@ fn hand_written() -> [Tool; 2] {
         .map(|(id, schema)| Tool::dynamic(id, "A schema.", schema.clone(), schema, nothing))
 }
 
-/// Runs two validators that share no code. An error of either is its exit code.
-fn validate(document: &Path) {
-    run(limited(installed("openapi-spec-validator")).arg(document));
-    let redocly = package("@redocly/cli/bin/cli.js");
-    run(limited(node())
-        .arg(redocly)
-        .args(["lint", "--extends=recommended", "--skip-rule=info-license"])
-        .arg(document)
-        .env("REDOCLY_TELEMETRY", "off"));
+fn is_valid(document: &Path) -> bool {
+    let mut validator = limited(installed("openapi-spec-validator"));
+    validator.arg(document).status().unwrap().success()
 }
 
 #[test]
-#[ignore = "needs the validators; run tests/all"]
-fn two_validators_accept_the_document() {
+#[ignore = "needs openapi-spec-validator; run tests/all"]
+fn a_validator_accepts_the_document() {
     let folder = empty_folder("validated");
-    let (running, url) = serving();
-    validate(&fetch(&url, &folder));
-    drop(running);
     // Every kind of schema that the tests have, and a server that anyone may call.
     let mut tools = toolbox::tools(Endpoints::default());
     tools.extend(faults::tools());
     tools.extend(hand_written());
-    let document = Server::new(Toolkit::new(tools).unwrap()).openapi();
+    let mut document = Server::new(Toolkit::new(tools).unwrap()).openapi();
     let file = folder.join("all.json");
     fs::write(&file, document.to_string()).unwrap();
-    validate(&file);
-    // The validators are really asked.
-    let mut invalid = document;
-    invalid["paths"]["/tools/call"]["post"]["responses"] = json!(5);
-    fs::write(&file, invalid.to_string()).unwrap();
-    let mut validator = limited(installed("openapi-spec-validator"));
-    assert!(!validator.arg(&file).output().unwrap().status.success());
-}
-
-/// Checks the output of a generated client.
-fn check_client(printed: &str) {
-    let printed: Value = serde_json::from_str(printed).unwrap_or_else(|_| panic!("{printed}"));
-    let expected = json!({
-        "value": 15,
-        "message": "Some input parameters are invalid",
-        "errors": {"a": "Must be a number"},
-        "status": 422,
-        "failed": 424,
-        "failure": {
-            "message": "The tool returned a result that does not match its definition",
-            "developer_message": "The output does not match output_schema: it is rejected by /type.",
-            "can_retry": false,
-        },
-    });
-    // Python has only one kind of number here.
-    let is_sum = printed["value"].as_f64() == Some(15.0);
-    let mut printed = printed;
-    printed["value"] = json!(15);
-    assert!(is_sum && printed == expected, "{printed:#}");
+    assert!(is_valid(&file));
+    // The validator is really asked.
+    document["paths"]["/tools/call"]["post"]["responses"] = json!(5);
+    fs::write(&file, document.to_string()).unwrap();
+    assert!(!is_valid(&file));
 }
 
 #[test]
 #[ignore = "needs openapi-python-client; run tests/all"]
-fn a_generated_python_client_calls_the_tools() {
+fn a_generated_client_calls_the_tools() {
     let folder = empty_folder("python");
     let (_running, url) = serving();
     let document = fetch(&url, &folder);
@@ -149,41 +110,22 @@ fn a_generated_python_client_calls_the_tools() {
     assert!(!printed.contains("Warning"), "{printed}");
     let client = repository("functions/toolbox/tests/openapi/client.py");
     let mut python = limited(installed("python"));
-    check_client(&run(python.arg(client).arg(&folder).args([&*url, KEY])));
-}
-
-#[test]
-#[ignore = "needs openapi-typescript; run tests/all"]
-fn a_generated_typescript_client_calls_the_tools() {
-    // Below the packages that it imports.
-    let folder = empty_folder("typescript");
-    let (_running, url) = serving();
-    let document = fetch(&url, &folder);
-    let generator = package("openapi-typescript/bin/cli.js");
-    run(limited(node())
-        .arg(generator)
-        .arg(&document)
-        .arg("-o")
-        .arg(folder.join("schema.d.ts")));
-    let client = folder.join("client.ts");
-    fs::copy(
-        repository("functions/toolbox/tests/openapi/client.ts"),
-        &client,
-    )
-    .unwrap();
-    run(limited(node())
-        .arg(package("typescript/bin/tsc"))
-        .args([
-            "--noEmit",
-            "--strict",
-            "--skipLibCheck",
-            "--target",
-            "es2022",
-        ])
-        .args(["--module", "nodenext", "--allowImportingTsExtensions"])
-        .args(["--lib", "es2022,dom"])
-        .arg(&client));
-    check_client(&run(limited(node()).arg(&client).args([&*url, KEY])));
+    let printed = run(python.arg(client).arg(&folder).args([&*url, KEY]));
+    let mut printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["value"].take().as_f64(), Some(15.0));
+    let expected = json!({
+        "value": null,
+        "message": "Some input parameters are invalid",
+        "errors": {"a": "Must be a number"},
+        "status": 422,
+        "failed": 424,
+        "failure": {
+            "message": "The tool returned a result that does not match its definition",
+            "developer_message": "The output does not match output_schema: it is rejected by /type.",
+            "can_retry": false,
+        },
+    });
+    assert_eq!(printed, expected);
 }
 
 /// Inputs of every kind, valid and invalid: no 5xx, and no response that the document does not

@@ -23,7 +23,10 @@ fn add(a: i32, b: i32) -> Value {
 #[tokio::test]
 async fn it_serves_prints_a_line_per_call_and_stops_cleanly() {
     for signal in ["INT", "TERM"] {
-        let (mut running, url) = Running::serving(&mut toolbox());
+        let mut command = toolbox();
+        command.env("TOOLS_BASE_PATH", "/v1/agents/");
+        let (mut running, url) = Running::serving(&mut command);
+        let url = format!("{url}/v1/agents");
         let (status, body) = post(&url, &add(1, 2)).await;
         assert_eq!((status, &body["value"]), (200, &json!(3)));
         assert!(body["duration"].is_number());
@@ -78,78 +81,30 @@ async fn recorded_requests_replay_and_contain_no_secrets() {
     let folder = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
-    let client = reqwest::Client::new();
-    let secret = "marked-secret:x:+1";
+    let secret = json!([{"id": "TWILIO_API_KEY", "value": "marked-secret:x:+1"}]);
     let with_secret = json!({
-        "tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "Hi"},
-        "context": {"secrets": [{"id": "TWILIO_API_KEY", "value": secret}]},
+        "tool_id": "SMS.Send", "context": {"secrets": secret},
+        "input": {"to": "+15005550006", "message": "Hi"},
     });
-    let with_token = json!({
-        "tool_id": "Gmail.GetEmails", "input": {"query": 7},
-        "context": {"authorization": [{"id": "google", "token": "marked-token"}]},
-    });
-    let enveloped = json!({"$schema": "otc://1.0", "request": with_secret});
-    let unreadable = json!("marked-text").to_string().replace('"', "");
-    for body in [
-        with_secret.to_string(),
-        enveloped.to_string(),
-        with_token.to_string(),
-        json!({"tool_id": "Calculator.Add", "context": 5}).to_string(),
-        add(1, 2).to_string(),
-        json!({"tool_id": "System.GetTimestamp"}).to_string(),
-        unreadable,
-    ] {
-        let request = client.post(format!("{url}/tools/call"));
+    for body in [&with_secret, &add(1, 2)] {
+        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
         let request = request.header("authorization", "Bearer marked-key");
-        let request = request.header("OXP-API-Key", "marked-key").body(body);
-        request.send().await.unwrap();
+        request.body(body.to_string()).send().await.unwrap();
     }
-    client.get(format!("{url}/tools")).send().await.unwrap();
+    reqwest::get(format!("{url}/tools")).await.unwrap();
     running.line_with("tools.json", 5);
     drop(running);
-
-    let mut events = 0;
+    let mut files = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("marked"), "{}: {text}", path.display());
-        events += 1;
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!text.contains("marked"), "{text}");
+        files += 1;
     }
-    assert_eq!(
-        events, 14,
-        "seven pairs; a body that is not JSON is not recorded"
-    );
+    assert_eq!(files, 6, "three pairs");
     let endpoints = toolbox::Endpoints::default();
     let toolkit = lambda_tools::Toolkit::new(toolbox::tools(endpoints)).unwrap();
     lambda_tools::testing::replay(&folder, toolkit).await;
     std::fs::remove_dir_all(&folder).unwrap();
-}
-
-#[tokio::test]
-async fn a_running_call_is_completed_during_shutdown() {
-    let stub = events::Stub::start().await;
-    let (mut running, url) = Running::serving(toolbox().env("GMAIL_URL", stub.url()));
-    let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
-    let call = json!({"tool_id": "Gmail.GetEmails", "context": context});
-    // The first call to Gmail creates the HTTP client, which takes a moment.
-    let call = tokio::spawn(async move { post(&url, &call).await });
-    for _ in 0..200 {
-        if !stub.requests().is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    running.signal("TERM");
-    let (status, body) = call.await.unwrap();
-    assert_eq!((status, &body["success"]), (200, &json!(true)), "{body}");
-    assert_eq!(running.ends_within(8), Some(0));
-}
-
-#[tokio::test]
-async fn tools_are_served_below_a_base_path_from_the_environment() {
-    let (_running, url) = Running::serving(toolbox().env("TOOLS_BASE_PATH", "/v1/agents/"));
-    let (status, _) = post(&format!("{url}/v1/agents"), &add(1, 2)).await;
-    assert_eq!(status, 200);
 }
 
 #[cfg(unix)]

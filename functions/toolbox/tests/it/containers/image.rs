@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Command,
     thread::sleep,
@@ -10,29 +10,12 @@ use std::{
 };
 
 use parse_dockerfile::{Instruction, Source};
-use test_support::{Running, repository};
+use test_support::{Running, isolated, repository};
 
 use crate::support::toolbox;
 
 /// In the base image, as on Debian.
 const ROOT_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
-
-/// Returns true if podman runs an image, and the tests do not unpack one.
-pub(super) fn is_built() -> bool {
-    std::env::var_os("TEST_CONTAINER_IMAGE").is_some()
-}
-
-/// Returns the arguments with which `unshare` needs no privileges, and makes a user of the caller.
-pub(super) fn user_namespace(user: &str) -> Vec<String> {
-    match user {
-        "root" => vec!["--user".into(), "--map-root-user".into()],
-        number => vec![
-            "--user".into(),
-            format!("--map-user={number}"),
-            format!("--map-group={number}"),
-        ],
-    }
-}
 
 /// The last stage of a `Dockerfile`.
 #[derive(Debug, Default, PartialEq)]
@@ -130,74 +113,83 @@ fn copy(from: &Path, to: &Path) {
     fs::copy(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
 }
 
-/// The root file system of an image, which is removed when dropped.
-pub(super) struct RootFs(pub(super) PathBuf);
+/// The image: one that podman runs, or the last stage of the `Dockerfile` in a folder, which is
+/// removed when dropped.
+pub(super) enum Image {
+    Built(String),
+    Unpacked(PathBuf),
+}
 
-impl RootFs {
-    /// Unpacks the last stage of the `Dockerfile`.
-    pub(super) fn unpack(name: &str) -> Self {
+impl Image {
+    /// Unpacks the last stage of the `Dockerfile`, unless there is an image.
+    pub(super) fn for_test(name: &str) -> Self {
+        if let Ok(image) = std::env::var("TEST_CONTAINER_IMAGE") {
+            return Self::Built(image);
+        }
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("container-{name}"));
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root).unwrap();
         Stage::read("Dockerfile").unpack(&root);
-        Self(root)
+        Self::Unpacked(root)
     }
-}
 
-impl Drop for RootFs {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+    /// Returns the command that runs a container with these variables, and ends with it. It has the
+    /// network of the tests.
+    pub(super) fn command(&self, settings: &[(&str, &str)]) -> Command {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        isolated(match self {
+            Self::Built(image) => with_podman(image, settings),
+            Self::Unpacked(root) => in_root_fs(root, settings),
+        })
     }
-}
 
-/// A running container, in the network of this process.
-pub(super) struct Container {
-    running: Running,
-}
-
-impl Container {
-    /// Starts a container with these variables; returns it once it listens.
-    pub(super) fn start(settings: &[(&str, &str)]) -> Self {
-        let mut running = Running::start(&mut Self::command(settings));
-        let port = settings.iter().find(|(name, _)| *name == "PORT");
-        let port = port.map_or("8000", |(_, port)| port);
+    /// Starts a container with these variables on a free port; returns it once it listens.
+    pub(super) fn start(&self, settings: &[(&str, &str)]) -> Container {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let port_text = port.to_string();
+        let settings = [settings, &[("PORT", &port_text)]].concat();
+        let mut running = Running::start(&mut self.command(&settings));
+        let is_podman = matches!(self, Self::Built(_));
         for _ in 0..400 {
-            if TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
-                return Self { running };
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                // An address that only a server on all addresses listens at.
+                let url = format!("http://127.0.0.2:{port}");
+                return Container {
+                    url,
+                    running,
+                    is_podman,
+                };
             }
-            let code = running.ends_within(0);
-            assert_eq!(code, None, "the server ends");
+            assert_eq!(running.ends_within(0), None, "the server ends");
             sleep(Duration::from_millis(50));
         }
         panic!("the server does not listen");
     }
+}
 
-    /// Returns the command that runs a container with these variables, and ends with it.
-    pub(super) fn command(settings: &[(&str, &str)]) -> Command {
-        let settings = settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
-        match std::env::var("TEST_CONTAINER_IMAGE") {
-            Ok(image) => with_podman(&image, settings),
-            Err(_) => in_root_fs(&std::env::var("CONTAINER_ROOT").unwrap(), settings),
+impl Drop for Image {
+    fn drop(&mut self) {
+        if let Self::Unpacked(root) = self {
+            let _ = fs::remove_dir_all(root);
         }
     }
+}
 
-    /// Sends SIGTERM, and waits for the end.
-    pub(super) fn stop(self) -> (Option<i32>, Vec<String>) {
-        self.terminate();
-        self.end_within(10)
-    }
+/// A running container.
+pub(super) struct Container {
+    pub(super) url: String,
+    running: Running,
+    is_podman: bool,
+}
 
-    /// Returns the exit code, if the server exits by itself within `seconds`, and its output.
-    pub(super) fn end_within(mut self, seconds: u64) -> (Option<i32>, Vec<String>) {
-        let code = self.running.ends_within(seconds);
-        (code, self.running.end())
-    }
-
-    /// Sends SIGTERM to the server.
+impl Container {
+    /// Sends SIGTERM to the server, which is process 1.
     pub(super) fn terminate(&self) {
-        if is_built() {
+        if self.is_podman {
             // podman passes it on.
             return self.running.signal("TERM");
         }
@@ -207,27 +199,32 @@ impl Container {
             .status();
         assert!(status.unwrap().success());
     }
+
+    /// Returns the exit code, if the server exits by itself within `seconds`, and its output.
+    pub(super) fn end_within(mut self, seconds: u64) -> (Option<i32>, Vec<String>) {
+        let code = self.running.ends_within(seconds);
+        (code, self.running.end())
+    }
 }
 
-/// Returns a command whose child is process 1 in a read-only root file system.
-fn in_root_fs(root: &str, settings: impl Iterator<Item = String>) -> Command {
+/// Returns a command whose child is process 1 in a read-only root file system. It needs no
+/// privileges, because it makes a user of the caller.
+fn in_root_fs(root: &Path, settings: impl Iterator<Item = String>) -> Command {
     const READ_ONLY: &str =
         r#"mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec env -i "$@""#;
     let stage = Stage::read("Dockerfile");
+    let root_text = root.to_str().unwrap();
     let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "sh",
-        "-c",
-        READ_ONLY,
-        root,
-    ]);
-    command.args(stage.variables).args(settings);
-    command.arg("unshare").args(user_namespace(&stage.user));
-    command.arg(format!("--root={root}")).args(stage.entrypoint);
+    command
+        .args(["--user", "--map-root-user", "--mount", "--pid", "--fork"])
+        .args(["--kill-child", "sh", "-c", READ_ONLY, root_text])
+        .args(stage.variables)
+        .args(settings)
+        .args(["unshare", "--user"])
+        .arg(format!("--map-user={}", stage.user))
+        .arg(format!("--map-group={}", stage.user))
+        .arg(format!("--root={root_text}"))
+        .args(stage.entrypoint);
     command
 }
 

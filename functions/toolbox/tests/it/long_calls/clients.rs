@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use serde_json::{Value, json};
 use test_support::{invocations::Limits, node};
 
 use super::*;
@@ -12,30 +11,26 @@ use crate::{
     support::{installed, repository},
 };
 
-/// Runs FastMCP's client; returns what it has seen.
-fn fastmcp(url: &str, tool: &str, input: &Value, options: &[&str]) -> Value {
+/// Lets FastMCP's client call the tool that counts; returns what it has seen.
+fn fastmcp(url: &str, input: &Value, options: &[&str]) -> Value {
     let mut command = limited(installed("python"));
     command.arg(repository("tests/long_calls/task.py"));
-    command.args([&format!("{url}/mcp"), tool, "--timeout", "20"]);
-    command
-        .args(["--arguments", &input.to_string()])
-        .args(options);
-    seen_by(&mut command)
+    command.args([&format!("{url}/mcp"), "Long_Count", "--timeout", "20"]);
+    command.args(["--arguments", &input.to_string()]);
+    seen_by(command.args(options))
 }
 
-/// Runs the Inspector's command line; returns the result of the call.
-fn inspector(url: &str, tool: &str, input: &[&str]) -> Value {
+/// Does the same with the Inspector's command line; returns the result of the call.
+fn inspector(url: &str) -> Value {
     let mut command = limited(node());
     command
         .arg(repository("target/conformance/node_modules/.bin/inspector"))
         .args(["--cli", &format!("{url}/mcp"), "--transport", "http"])
         .args(["--protocol-era", "modern", "--format", "json"])
-        .arg("--stored-auth-only")
-        .args(["--method", "tools/call", "--tool-name", tool])
+        .args(["--stored-auth-only", "--method", "tools/call"])
+        .args(["--tool-name", "Long_Count"])
+        .args(["--tool-arg", "to=10", "--tool-arg", "step_ms=450"])
         .env("HOME", repository("target/conformance"));
-    for argument in input {
-        command.args(["--tool-arg", argument]);
-    }
     seen_by(&mut command)["result"].take()
 }
 
@@ -47,7 +42,7 @@ fn seen_by(command: &mut Command) -> Value {
 /// In proportion, this is a tool of ten minutes behind an API that gives up after half a minute:
 /// no request may take as long as the tool.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and clients of npm and PyPI; run tests/all"]
+#[ignore = "needs what tests/all builds, and clients of npm and PyPI"]
 async fn published_clients_get_the_outcome_of_a_tool_that_outlasts_every_request() {
     let tools = Tools::start().await;
     tools.function.limit(Limits {
@@ -55,73 +50,45 @@ async fn published_clients_get_the_outcome_of_a_tool_that_outlasts_every_request
         ..Limits::default()
     });
     let url = tools.function.url.clone();
-    let input = json!({"to": 10, "step_ms": 450});
+    let count = json!({"to": 10, "step_ms": 450});
+    let panics = json!({"to": 5, "step_ms": 500, "end": "panic"});
     let programs = [
-        ("fastmcp", vec!["--name"]),
-        // Its client sends no Mcp-Name by itself.
-        ("without Mcp-Name", vec!["--transparent"]),
-        ("without tasks", vec!["--plain"]),
+        (&count, &["--name"][..]),
+        // The client by itself sends no Mcp-Name.
+        (&count, &["--transparent"]),
+        // Why clients need tasks.
+        (&count, &["--plain"]),
+        (&panics, &["--name"]),
+        (&count, &["--name", "--cancel-after", "500"]),
     ];
-    let programs = programs.map(|(name, options)| {
+    let programs = programs.map(|(input, options)| {
         let (url, input) = (url.clone(), input.clone());
-        let run = move || fastmcp(&url, "Long_Count", &input, &options);
-        (name, tokio::task::spawn_blocking(run))
+        tokio::task::spawn_blocking(move || fastmcp(&url, &input, options))
     });
-    let inspected = tokio::task::spawn_blocking(move || {
-        inspector(&url, "Long_Count", &["to=10", "step_ms=450"])
-    });
+    let inspected = tokio::task::spawn_blocking(move || inspector(&url));
     let mut seen = Vec::new();
-    for (name, program) in programs {
-        seen.push((name, program.await.unwrap()));
+    for program in programs {
+        seen.push(program.await.unwrap());
     }
-    for (name, seen) in &seen[..2] {
+    for (seen, sends_name) in [(&seen[0], true), (&seen[1], false)] {
         let counted = &seen["result"]["structuredContent"]["result"];
-        assert_eq!(*counted, 10, "{name}: {seen:#}");
-        let messages = seen["messages"].as_array().unwrap();
-        assert!(!messages.is_empty(), "{name}: {seen:#}");
-        for message in messages {
-            assert!(message.as_str().unwrap().starts_with("counted to "));
-        }
-        assert_eq!(seen["statuses"], json!(["working", "completed"]), "{name}");
+        assert_eq!((counted, &seen["names"]), (&json!(10), &json!(sends_name)));
+        assert_eq!(
+            seen["statuses"],
+            json!(["working", "completed"]),
+            "{seen:#}"
+        );
+        let message = seen["messages"][0].as_str().unwrap();
+        assert!(message.starts_with("counted to "), "{message}");
     }
-    let (_, first) = &seen[0];
-    assert_eq!(first["task"]["status"], "working", "{first:#}");
-    assert_eq!(first["names"], true, "{first:#}");
-    assert_eq!(seen[1].1["names"], false, "{:#}", seen[1].1);
-    // Why clients need tasks.
-    let (_, last) = &seen[2];
-    assert!(last["error"].is_string(), "{last:#}");
+    for (seen, text) in [
+        (&seen[2], ""),
+        (&seen[3], "The tool stopped because of an internal error"),
+        (&seen[4], "cancelled"),
+    ] {
+        let error = seen["error"].as_str();
+        assert!(error.is_some_and(|it| it.contains(text)), "{seen:#}");
+    }
     let inspected = inspected.await.unwrap();
     assert_eq!(inspected["structuredContent"]["result"], 10, "{inspected}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and a client of PyPI; run tests/all"]
-async fn a_published_client_sees_failures_and_cancels() {
-    let tools = Tools::start().await;
-    let url = tools.function.url.clone();
-    let run = |end: &str, step_ms: u64, options: &'static [&'static str]| {
-        let input = match end {
-            "" => json!({"to": 30, "step_ms": step_ms}),
-            end => json!({"to": 5, "step_ms": step_ms, "end": end}),
-        };
-        let url = url.clone();
-        tokio::task::spawn_blocking(move || fastmcp(&url, "Long_Count", &input, options))
-    };
-    let failing = run("fail", 500, &[]);
-    let panicking = run("panic", 500, &[]);
-    let cancelled = run("", 200, &["--cancel-after", "500"]);
-    let failed = failing.await.unwrap();
-    assert_eq!(failed["result"]["isError"], true, "{failed:#}");
-    assert_eq!(text_of(&failed["result"]), "It cannot count further");
-    let panicked = panicking.await.unwrap();
-    let error = panicked["error"].as_str().unwrap();
-    let stopped = "The tool stopped because of an internal error";
-    assert!(
-        error.contains("failed") && error.contains(stopped),
-        "{error}"
-    );
-    let cancelled = cancelled.await.unwrap();
-    let error = cancelled["error"].as_str().unwrap();
-    assert!(error.contains("cancelled"), "{cancelled:#}");
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 use test_support::{
     Served,
     aws::{CREDENTIALS, Emulator},
+    function_url::FunctionUrl,
     invocations::Function,
-    streams::StreamingUrl,
 };
 
 use super::doors::{self, Stack, http_api};
@@ -25,7 +25,7 @@ pub(crate) struct Account {
     twilio: Stub,
     toolbox: Stack,
     tasks: Stack,
-    streaming: Option<StreamingUrl>,
+    streaming: Option<FunctionUrl>,
     gateway: Option<Running>,
     parameters: BTreeMap<String, BTreeMap<String, String>>,
     api: Served,
@@ -129,7 +129,7 @@ impl Account {
         ]);
         environment.extend(variables.iter().map(|(name, value)| (&**name, &**value)));
         if is_url {
-            let streaming = StreamingUrl::start(&mut toolbox(), &environment).await;
+            let streaming = FunctionUrl::start(&mut toolbox(), &environment).await;
             let url = streaming.url.clone();
             self.streaming = Some(streaming);
             return url;
