@@ -305,19 +305,6 @@ async fn the_page_is_also_below_the_base_path_with_and_without_a_slash() {
 }
 
 #[tokio::test]
-async fn an_event_of_an_api_stage_gets_the_page() {
-    let function = function(explorer());
-    for path in ["/Prod", "/Prod/"] {
-        let mut event: Value = serde_json::from_str(&event("GET", path, "")).unwrap();
-        event["requestContext"]["stage"] = "Prod".into();
-        event["requestContext"]["domainName"] = "x.execute-api.us-east-1.amazonaws.com".into();
-        let response = function.respond(&event.to_string()).await.unwrap();
-        assert_eq!(response.status, 200, "{path}");
-        assert_eq!(response.headers["content-type"], "text/html; charset=utf-8");
-    }
-}
-
-#[tokio::test]
 async fn the_programs_own_routes_come_first() {
     let router = router_of(
         explorer().map_router(|router| router.route("/", get(async || "the program's own"))),

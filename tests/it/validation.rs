@@ -211,30 +211,6 @@ async fn the_number_and_the_length_of_messages_are_limited() {
     assert!(!errors.contains_key("…"), "exactly the maximum number");
 }
 
-#[tokio::test]
-async fn a_value_that_only_the_type_rejects_is_named_but_not_quoted() {
-    /// Takes an address.
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    struct Lookup {
-        /// Addresses to look up.
-        #[schemars(with = "Vec<String>")]
-        addresses: Vec<std::net::IpAddr>,
-    }
-    async fn lookup(input: Lookup) -> Result<usize, Failure> {
-        Ok(input.addresses.len())
-    }
-    let function = function(Toolkit::new([Tool::new("Net.Lookup@1.0.0", lookup)]).unwrap());
-    let response = call(
-        &function,
-        "Net.Lookup",
-        json!({"addresses": ["::1", "secret"]}),
-    )
-    .await;
-    assert_eq!(response.status, 422);
-    let errors = json!({"addresses[1]": "Is not valid"});
-    assert_eq!(response.body["parameter_errors"], errors);
-}
-
 /// Numbers of several types.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Count {
@@ -448,39 +424,4 @@ async fn a_large_input_with_a_complex_schema_gets_one_message_for_the_whole() {
 
 async fn echo(input: Value) -> Result<Value, Failure> {
     Ok(input)
-}
-
-/// Models in strict mode send such a `null`.
-#[tokio::test]
-async fn null_for_an_optional_parameter_is_the_same_as_leaving_it_out() {
-    let text = || json!({"type": "string", "description": "A text."});
-    let part = json!({"type": "object", "description": "A part.", "required": ["a"],
-        "properties": {"a": text(), "b": text()}, "additionalProperties": false});
-    let schema = json!({"type": "object", "additionalProperties": false,
-        "properties": {
-            "part": part,
-            "parts": {"type": "array", "description": "Parts.", "items": part},
-            "either": {"description": "One of two.", "anyOf": [part, {"type": "integer"}]},
-            "all": {"description": "A part.", "allOf": [part]},
-            "null": {"type": ["string", "null"], "description": "May be null."}}});
-    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema, json!({}), echo);
-    let served = function(Toolkit::new([tool]).unwrap());
-    let sent = json!({"a": "x", "b": null});
-    let kept = json!({"a": "x"});
-    let input = json!({"part": sent, "parts": [sent], "either": sent, "all": sent, "null": null});
-    let output = value(&served, "T.T", input).await;
-    let expected =
-        json!({"part": kept, "parts": [kept], "either": kept, "all": kept, "null": null});
-    assert_eq!(output, expected);
-    let nulls = json!({"part": null, "parts": null, "either": null, "all": null, "null": null});
-    assert_eq!(value(&served, "T.T", nulls).await, json!({"null": null}));
-    for invalid in [
-        json!({"part": {"a": null}}),
-        json!({"parts": [null]}),
-        json!({"parts": [{"a": null, "b": null}]}),
-        json!({"unknown": null}),
-    ] {
-        let response = call(&served, "T.T", invalid.clone()).await;
-        assert_eq!(response.status, 422, "{invalid}: {response:?}");
-    }
 }

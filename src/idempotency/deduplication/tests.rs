@@ -180,17 +180,6 @@ fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
     }
 }
 
-#[tokio::test]
-async fn settling_is_limited_by_the_platforms_deadline() {
-    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-    for (left, limit) in [(50, 100), (250, 150), (1000, 900), (60_000, 3000)] {
-        let deadline = FIXED.now() + Duration::from_millis(left);
-        let time = deduplication.time_to_settle(Some(deadline));
-        assert_eq!(time, Duration::from_millis(limit), "{left}");
-    }
-    assert_eq!(deduplication.time_to_settle(None), Duration::from_secs(3));
-}
-
 /// A store that writes claims, but whose first responses are lost.
 struct LossyStore {
     memory: Memory,
