@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
-use crate::support::{event, function, server};
+use crate::support::server;
 
 /// Adds two numbers.
 #[derive(Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 
-use crate::support::{call, event, function, value};
+use crate::support::{call, event, function};
 
 async fn nothing(_: Value) -> Result<Value, Failure> {
     Ok(Value::Null)

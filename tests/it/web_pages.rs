@@ -184,6 +184,23 @@ async fn other_pages_may_neither_send_nor_read() {
     }
 }
 
+/// A page of the server itself may call it, at the URL of the request and at the public one.
+#[tokio::test]
+async fn pages_of_the_server_itself_may_send() {
+    let function = function(tools().public_url("https://public.example/agents"));
+    for (origin, status) in [
+        ("https://public.example", 401),
+        ("https://tools.example", 401),
+        ("https://other.example", 403),
+    ] {
+        let mut event: Value = serde_json::from_str(&event("POST", "/mcp", "{}")).unwrap();
+        event["headers"]["origin"] = origin.into();
+        event["requestContext"]["domainName"] = "tools.example".into();
+        let response = function.respond(&event.to_string()).await.unwrap();
+        assert_eq!(response.status, status, "{origin}");
+    }
+}
+
 /// A program's routes keep their own rules.
 #[tokio::test]
 async fn routes_that_the_program_adds_get_no_cors_headers() {
