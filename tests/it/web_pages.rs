@@ -188,16 +188,17 @@ async fn other_pages_may_neither_send_nor_read() {
 #[tokio::test]
 async fn pages_of_the_server_itself_may_send() {
     let function = function(tools().public_url("https://public.example/agents"));
-    for (origin, status) in [
-        ("https://public.example", 401),
-        ("https://tools.example", 401),
-        ("https://other.example", 403),
+    for (origin, is_refused) in [
+        ("https://public.example", false),
+        ("https://tools.example", false),
+        ("https://other.example", true),
     ] {
         let mut event: Value = serde_json::from_str(&event("POST", "/mcp", "{}")).unwrap();
         event["headers"]["origin"] = origin.into();
+        event["headers"]["authorization"] = format!("Bearer {KEY}").into();
         event["requestContext"]["domainName"] = "tools.example".into();
         let response = function.respond(&event.to_string()).await.unwrap();
-        assert_eq!(response.status, status, "{origin}");
+        assert_eq!(response.status == 403, is_refused, "{origin}");
     }
 }
 
