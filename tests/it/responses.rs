@@ -263,42 +263,27 @@ async fn a_tool_has_access_to_its_declared_secrets_only() {
     assert_eq!(response.body["value"], json!(["a", true]));
 }
 
+/// Events, each with what its error says.
+const OTHER_EVENTS: &str = r#"
+{"Records": []} | the event has the fields Records
+[] | it is not valid at line 1
+{"version": "2.0", "rawPath": 7} | it is not valid at line 1
+{"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}} | its field 'isBase64Encoded' is not valid
+{"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}} | its field 'cookies' is not valid
+{"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}} | its field 'httpMethod' is not valid
+{"httpMethod": "GET", "requestContext": {}} | missing field `httpMethod`
+{"requestContext": {"elb": {}}} | missing field `httpMethod`
+"#;
+
 #[tokio::test]
 async fn an_event_that_is_not_an_http_request_is_a_descriptive_error() {
     let function = tools();
-    for (event, reason) in [
-        (r#"{"Records": []}"#, "the event has the fields Records"),
-        (r"[]", "it is not valid at line 1"),
-        (
-            r#"{"version": "2.0", "rawPath": 7}"#,
-            "it is not valid at line 1",
-        ),
-        (
-            r#"{"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}}"#,
-            "its field 'isBase64Encoded' is not valid",
-        ),
-        (
-            r#"{"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}}"#,
-            "its field 'cookies' is not valid",
-        ),
-        (
-            r#"{"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}}"#,
-            "its field 'httpMethod' is not valid",
-        ),
-        (
-            r#"{"httpMethod": "GET", "requestContext": {}}"#,
-            "missing field `httpMethod`",
-        ),
-        (
-            r#"{"requestContext": {"elb": {}}}"#,
-            "missing field `httpMethod`",
-        ),
-    ] {
+    let rows = OTHER_EVENTS.lines().filter(|line| !line.is_empty());
+    for row in rows {
+        let (event, reason) = row.split_once(" | ").unwrap();
         let error = function.invoke(event).await.unwrap_err().to_string();
-        assert!(
-            error.starts_with("This function answers HTTP requests"),
-            "{error}"
-        );
+        let start = "This function answers HTTP requests";
+        assert!(error.starts_with(start), "{error}");
         assert!(error.contains(reason), "{event}: {error}");
         assert!(!error.contains("MARK"), "{error}");
     }

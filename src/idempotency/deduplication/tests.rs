@@ -249,8 +249,8 @@ async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
             let function = LambdaFunction::new(server.idempotency(idempotency));
             let call = async || function.call("Act.Do", json!({})).call_id("lost").await;
             for _ in 0..losses {
-                // Nothing runs.
-                call().await.rejection();
+                let message = call().await.rejection().message;
+                assert_eq!(message, "The tool server is temporarily unavailable");
             }
             assert_eq!(effects.load(Ordering::SeqCst), 0);
             for _ in 0..2 {
