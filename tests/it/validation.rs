@@ -165,23 +165,20 @@ async fn messages_describe_the_branch_that_the_input_resembles() {
     let mut card = branch("card", "token");
     card["properties"]["currency"] = json!({"enum": ["EUR", "USD"], "description": "Currency."});
     let schema = json!({"oneOf": [card, branch("invoice", "address")]});
-    for (input, path, message) in [
+    for (input, [path, message]) in [
         (
             json!({"by": "card", "token": 5}),
-            "p.token",
-            "Must be a string",
+            ["p.token", "Must be a string"],
         ),
         (
             json!({"by": "cash"}),
-            "p.by",
-            "Must be one of: card, invoice",
+            ["p.by", "Must be one of: card, invoice"],
         ),
-        (json!({}), "p.by", "Is required"),
-        (json!("cash"), "p", "Must be an object"),
+        (json!({}), ["p.by", "Is required"]),
+        (json!("cash"), ["p", "Must be an object"]),
         (
             json!({"by": "card", "token": "t", "currency": "XXX"}),
-            "p.currency",
-            "Must be one of: EUR, USD",
+            ["p.currency", "Must be one of: EUR, USD"],
         ),
     ] {
         let errors = messages(schema.clone(), input).await;
@@ -230,22 +227,12 @@ async fn count(input: Count) -> Result<i64, Failure> {
 #[tokio::test]
 async fn the_message_about_an_integer_out_of_range_contains_the_range() {
     let function = function(Toolkit::new([Tool::new("Count.Up@1.0.0", count)]).unwrap());
+    let signed = "Must be an integer between -9223372036854775808 and 9223372036854775807";
+    let nonzero = "Must be an integer between -2147483648 and 2147483647 other than 0";
     for (field, number, message) in [
-        (
-            "signed",
-            json!(u64::MAX),
-            "Must be an integer between -9223372036854775808 and 9223372036854775807",
-        ),
-        (
-            "signed",
-            json!(1e300),
-            "Must be an integer between -9223372036854775808 and 9223372036854775807",
-        ),
-        (
-            "nonzero",
-            json!(3_000_000_000_u32),
-            "Must be an integer between -2147483648 and 2147483647 other than 0",
-        ),
+        ("signed", json!(u64::MAX), signed),
+        ("signed", json!(1e300), signed),
+        ("nonzero", json!(3_000_000_000_u32), nonzero),
     ] {
         let response = call(&function, "Count.Up", json!({field: number})).await;
         assert_eq!(response.status, 422, "{response:?}");
