@@ -68,10 +68,8 @@ async fn messages_of_mcp_need_no_credentials_and_requests_do() {
     let params = json!({"name": "T_Choose", "arguments": {"outcome": "success"}});
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let answer = function.invoke(&message.to_string()).await.unwrap();
-    assert_eq!(
-        answer["result"]["structuredContent"]["result"], "invoker",
-        "{answer}"
-    );
+    let result = &answer["result"]["structuredContent"]["result"];
+    assert_eq!(result, "invoker", "{answer}");
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let answer = function.invoke(&notification.to_string()).await.unwrap();
     assert_eq!(answer, json!({}));
