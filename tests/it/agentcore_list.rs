@@ -2,7 +2,6 @@
 
 use lambda_tools::{Failure, Tool, Toolkit};
 use lambda_tools_core::tool::agentcore::definitions;
-use proptest::{collection, prelude::*, sample::select};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -192,75 +191,6 @@ fn a_definition_that_is_too_large_is_left_out() {
     // Tools that together are larger than any API accepts.
     let count = listed(vec![described(250_000); 80]).len();
     assert!((60..70).contains(&count), "{count}");
-}
-
-/// Generates schemas of parameters of dynamic tools, with what may be anywhere in them.
-fn any_parameter() -> impl Strategy<Value = Value> {
-    let leaf = select(vec![
-        json!({"type": "string", "minLength": 1, "format": "uri"}),
-        json!({"type": "integer", "enum": [1, 2]}),
-        json!({"type": ["number", "null"], "maximum": 2}),
-        json!({"enum": ["", "a", null]}),
-        json!({"const": true}),
-        json!({"type": "object"}),
-        json!({"type": "array"}),
-        json!({}),
-    ]);
-    leaf.prop_recursive(4, 24, 3, |inner| {
-        let several = collection::vec(inner.clone(), 1..4);
-        let keyword = select(vec!["anyOf", "oneOf", "allOf", "prefixItems"]);
-        let named = collection::btree_map("[a-c$-]{1,2}", inner.clone(), 0..4);
-        prop_oneof![
-            (named, any::<bool>()).prop_map(|(properties, is_closed)| json!({
-                "type": "object", "properties": properties, "additionalProperties": !is_closed})),
-            (keyword, several).prop_map(|(keyword, branches)| json!({keyword: branches})),
-            inner
-                .clone()
-                .prop_map(|items| json!({"type": "array", "items": items})),
-            inner.prop_map(|values| json!({"type": "object", "additionalProperties": values})),
-        ]
-    })
-}
-
-/// Adds the descriptions that a toolkit requires in debug builds.
-fn describe(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            for (_, value) in object.iter_mut() {
-                describe(value);
-            }
-            if let Some(Value::Object(properties)) = object.get_mut("properties") {
-                for (_, property) in properties.iter_mut().filter(|(_, it)| it.is_object()) {
-                    property["description"] = "A parameter.".into();
-                }
-            }
-        }
-        Value::Array(list) => list.iter_mut().for_each(describe),
-        _ => {}
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
-
-    #[test]
-    fn any_dynamic_tool_is_listed_as_the_api_takes_it(
-        parameters in collection::btree_map("[a-z$@-]{1,70}", any_parameter(), 0..4),
-        more in any_parameter(),
-    ) {
-        let mut schema = json!({"type": "object", "properties": parameters});
-        if let Value::Object(more) = more {
-            for (keyword, value) in more {
-                schema.as_object_mut().unwrap().entry(keyword).or_insert(value);
-            }
-        }
-        schema["type"] = "object".into();
-        describe(&mut schema);
-        let toolkit = Toolkit::new([dynamic("T.T@1.0.0", schema)]).unwrap();
-        let list = definitions(&toolkit);
-        assert_definitions(&list);
-        prop_assert_eq!(list.len(), 1);
-    }
 }
 
 /// Returns tools with the definitions in the files of the tests.

@@ -45,7 +45,6 @@ mod pictures;
 mod profile;
 mod quotas;
 mod responses;
-mod retries;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;
