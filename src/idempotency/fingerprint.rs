@@ -136,10 +136,7 @@ fn hex(hash: Sha256) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::AccessToken;
     use serde_json::json;
 
     fn fingerprint(text: &str) -> String {
@@ -186,17 +183,11 @@ mod tests {
         let (one, two): (ToolId, ToolId) =
             ("A.B@1.0.0".parse().unwrap(), "A.B@2.0.0".parse().unwrap());
         let input = json!({});
-        assert_ne!(
-            fingerprint_of(&one, None, &input, "c", &[]),
-            fingerprint_of(&two, None, &input, "c", &[])
-        );
-        assert_ne!(
-            fingerprint_of(&one, None, &input, "c", &[]),
-            fingerprint_of(&one, Some(""), &input, "c", &[])
-        );
         let (token, other) = (Secret::from("token"), Secret::from("other"));
         let fingerprints = [
             fingerprint_of(&one, None, &input, "c", &[]),
+            fingerprint_of(&two, None, &input, "c", &[]),
+            fingerprint_of(&one, Some(""), &input, "c", &[]),
             fingerprint_of(&one, None, &input, "c", &[("google", &token)]),
             fingerprint_of(&one, None, &input, "c", &[("google", &other)]),
             fingerprint_of(&one, None, &input, "c", &[("github", &token)]),
@@ -207,47 +198,12 @@ mod tests {
             let tool = tool.parse().unwrap();
             CallIdentity::new(caller, &tool, call_id, String::new()).key
         };
-        let signed = |id: &str, subject: &str| Caller::Jwt {
-            id: id.into(),
-            subject: Some(subject.into()),
-            scopes: Vec::new(),
-        };
-        let token = |issuer: &str, user: Option<&str>, client: &str| {
-            let mut token = AccessToken::of(issuer.into());
-            token.user = user.map(Into::into);
-            token.subject = user.map(Into::into);
-            token.client_id = Some(client.into());
-            Caller::AccessToken(Arc::new(token))
-        };
-        let jwt = |subject: &str| signed("S", subject);
-        let without_subject = Caller::Jwt {
-            id: "S".into(),
-            subject: None,
-            scopes: Vec::new(),
-        };
-        let iam = Caller::Iam {
-            principal: "a".into(),
-        };
-        let authorizer = Caller::Authorizer {
-            principal: "a".into(),
-        };
         let api_key = Caller::ApiKey { id: "a".into() };
         let keys = [
             key(&Caller::Anyone, "A.B@1.0.0", "c"),
             key(&Caller::Anyone, "A.C@1.0.0", "c"),
             key(&Caller::Anyone, "A.B@1.0.0", "d"),
-            key(&jwt("a"), "A.B@1.0.0", "c"),
-            key(&jwt("b"), "A.B@1.0.0", "c"),
-            key(&without_subject, "A.B@1.0.0", "c"),
             key(&api_key, "A.B@1.0.0", "c"),
-            key(&signed("T", "a"), "A.B@1.0.0", "c"),
-            key(&iam, "A.B@1.0.0", "c"),
-            key(&authorizer, "A.B@1.0.0", "c"),
-            key(&token("S", Some("a"), "x"), "A.B@1.0.0", "c"),
-            key(&token("S", Some("b"), "x"), "A.B@1.0.0", "c"),
-            key(&token("T", Some("a"), "x"), "A.B@1.0.0", "c"),
-            key(&token("S", None, "x"), "A.B@1.0.0", "c"),
-            key(&token("S", None, "y"), "A.B@1.0.0", "c"),
         ];
         let distinct: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());

@@ -100,21 +100,11 @@ mod tests {
     #[test]
     fn other_pages_are_not() {
         let allowed = AllowedOrigins::of(vec!["https://app.example".to_owned()]);
-        for origin in [
-            "",
-            "null",
-            "https://evil.example",
-            "http://app.example",
-            "http://tools.example",
-            "ftp://localhost",
-            "https://app.example:8443",
-            "https://app.example.evil.example",
-            "http://localhost.evil.example",
-            "http://localhost:6274.evil.example",
-            "http://localhost:+80",
-            "http://localhost@evil.example",
-            "http://127.0.0.10",
-        ] {
+        let origins = "null https://evil.example http://app.example http://tools.example \
+            ftp://localhost https://app.example:8443 https://app.example.evil.example \
+            http://localhost.evil.example http://localhost:6274.evil.example \
+            http://localhost:+80 http://localhost@evil.example http://127.0.0.10";
+        for origin in origins.split(' ').chain([""]) {
             assert!(!allowed.allow(&request(&[origin]), OWN), "{origin}");
         }
         assert!(!allowed.allow(&request(&["https://tools.example"]), NONE));
@@ -125,24 +115,13 @@ mod tests {
 
     #[test]
     fn a_setting_is_an_origin_as_browsers_send_it() {
-        for valid in [
-            "*",
-            "https://app.example",
-            "http://localhost:3000",
-            "https://[::1]:8443",
-        ] {
+        let texts = "* https://app.example http://localhost:3000 https://[::1]:8443";
+        for valid in texts.split(' ') {
             assert!(is_allowed_origin(valid), "{valid}");
         }
-        for invalid in [
-            "",
-            "null",
-            "app.example",
-            "https://app.example/",
-            "https://app.example:443",
-            "http://app.example:80",
-            "ftp://app.example",
-            "https://*.example",
-        ] {
+        let texts = "null app.example https://app.example/ https://app.example:443 \
+            http://app.example:80 ftp://app.example https://*.example";
+        for invalid in texts.split(' ').chain([""]) {
             assert!(!is_allowed_origin(invalid), "{invalid}");
         }
     }

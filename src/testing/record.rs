@@ -404,42 +404,23 @@ mod tests {
         let cut = format!("0012-get-{}.json", "x".repeat(59));
         let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
         let mut last = Value::Null;
-        for (method, path, body, name) in [
-            ("GET", "/tools", "", "0012-get-tools.json"),
-            (
-                "POST",
-                "/tools/call",
-                r#"{"tool_id": "A.B@1.0.0"}"#,
-                "0012-post-tools-call-A-B-1-0-0.json",
-            ),
-            (
-                "POST",
-                "/tools/call",
-                r#"{"request": {"tool_id": "A.B"}}"#,
-                "0012-post-tools-call-A-B.json",
-            ),
-            (
-                "POST",
-                "/mcp",
-                r#"{"method": "tools/call", "params": {"name": "A_B"}}"#,
-                "0012-post-mcp-A-B.json",
-            ),
-            (
-                "POST",
-                "/mcp",
-                r#"{"method": "tools/list"}"#,
-                "0012-post-mcp-tools-list.json",
-            ),
-            ("POST", "/mcp", r#"{"method": 7}"#, "0012-post-mcp.json"),
-            // What a caller wrote is no path.
-            (
-                "POST",
-                "/../../x",
-                r#"{"tool_id": "../\u0000\u00e9/y"}"#,
-                "0012-post-------x-------y.json",
-            ),
-            ("GET", &format!("/{long}"), "", &cut),
+        let call = r#"{"tool_id": "A.B@1.0.0"}"#;
+        let in_schema = r#"{"request": {"tool_id": "A.B"}}"#;
+        let mcp_call = r#"{"method": "tools/call", "params": {"name": "A_B"}}"#;
+        let list = r#"{"method": "tools/list"}"#;
+        // What a caller wrote is no path.
+        let odd = r#"{"tool_id": "../\u0000\u00e9/y"}"#;
+        for (request, body, name) in [
+            ("GET /tools", "", "0012-get-tools.json"),
+            ("POST /call", call, "0012-post-call-A-B-1-0-0.json"),
+            ("POST /call", in_schema, "0012-post-call-A-B.json"),
+            ("POST /mcp", mcp_call, "0012-post-mcp-A-B.json"),
+            ("POST /mcp", list, "0012-post-mcp-tools-list.json"),
+            ("POST /mcp", r#"{"method": 7}"#, "0012-post-mcp.json"),
+            ("POST /../../x", odd, "0012-post-------x-------y.json"),
+            (&format!("GET /{long}"), "", &cut),
         ] {
+            let (method, path) = request.split_once(' ').unwrap();
             let http = json!({"method": method, "path": path});
             last = json!({"requestContext": {"http": http}, "body": body});
             let file = recorder().write(&last, &expected, &json!({})).unwrap();

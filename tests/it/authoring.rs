@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lambda_tools::{Context, Failure, Tool, Toolkit};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::support::{call, function, value};
@@ -130,8 +130,72 @@ fn a_type_becomes_a_short_closed_schema() {
     assert_eq!(definition.output_schema, Value::Null);
 }
 
+/// Returns the parameter errors of a tool with inputs of this type; `null` if it accepts the input.
+async fn errors_of<I: JsonSchema + DeserializeOwned + Send + 'static>(input: Value) -> Value {
+    let tool = Tool::new("T.T@1.0.0", |_: I| async { Ok::<_, Failure>(()) });
+    let function = function(Toolkit::new([tool]).unwrap());
+    let mut response = call(&function, "T.T", input).await;
+    let errors = response.body["parameter_errors"].take();
+    let status = if errors.is_null() { 200 } else { 422 };
+    assert_eq!(response.status, status, "{response:?}");
+    errors
+}
+
 #[tokio::test]
-async fn a_struct_with_a_flattened_enum_rejects_unknown_fields() {
+async fn an_enum_of_objects_can_be_an_input() {
+    /// Opens or closes a door.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "action", rename_all = "lowercase")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Either {
+        Open {
+            /// The number of the door.
+            door: u8,
+        },
+        Close,
+    }
+    let unknown = json!({"action": "Must be one of: open, close"});
+    for (input, errors) in [
+        (json!({"action": "open", "door": 7}), Value::Null),
+        (json!({"action": "close"}), Value::Null),
+        (json!({"action": "lock"}), unknown),
+    ] {
+        assert_eq!(errors_of::<Either>(input).await, errors);
+    }
+}
+
+#[tokio::test]
+async fn an_externally_tagged_enum_can_be_a_field() {
+    /// Draws.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Draw {
+        /// The shape to draw.
+        shape: Shape,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Shape {
+        /// A circle.
+        Circle {
+            /// Its radius.
+            radius: f64,
+        },
+        /// A square, by its side.
+        Square(f64),
+    }
+    for (shape, is_valid) in [
+        (json!({"Circle": {"radius": 2}}), true),
+        (json!({"Square": 3}), true),
+        (json!({"Circle": {"radius": "x"}}), false),
+    ] {
+        let errors = errors_of::<Draw>(json!({"shape": shape})).await;
+        assert_eq!(errors.is_null(), is_valid, "{errors}");
+    }
+}
+
+#[tokio::test]
+async fn flattened_enums_share_one_object() {
     /// Pays.
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema matters")]
@@ -141,51 +205,50 @@ async fn a_struct_with_a_flattened_enum_rejects_unknown_fields() {
         #[serde(flatten)]
         payment: Payment,
     }
-    async fn pay(_: Pay) -> Result<(), Failure> {
-        Ok(())
-    }
-    let function = function(Toolkit::new([Tool::new("Bank.Pay@1.0.0", pay)]).unwrap());
-    let good = json!({"amount": 1, "by": "card", "token": "t"});
-    assert_eq!(value(&function, "Bank.Pay", good).await, Value::Null);
-    let extra = json!({"amount": 1, "by": "invoice", "tip": 2});
-    let response = call(&function, "Bank.Pay", extra).await;
-    assert_eq!(response.status, 422, "{response:?}");
-    assert!(
-        response.body["parameter_errors"]["tip"].is_string(),
-        "{response:?}"
-    );
-}
-
-#[tokio::test]
-async fn an_enum_of_objects_can_be_an_input() {
-    /// Opens or closes a door.
+    /// Pays in one of two ways, at one of two times.
     #[derive(Deserialize, JsonSchema)]
-    #[serde(tag = "action", rename_all = "lowercase")]
-    enum Either {
-        Open {
-            /// The number of the door.
-            door: u8,
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct PayLater {
+        /// The amount.
+        amount: u32,
+        #[serde(flatten)]
+        payment: Payment,
+        #[serde(flatten)]
+        due: Option<Due>,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "due", rename_all = "lowercase")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Due {
+        Now,
+        Later {
+            /// The number of days until payment.
+            days: u32,
         },
-        Close,
     }
-    async fn act(input: Either) -> Result<u8, Failure> {
-        Ok(match input {
-            Either::Open { door } => door,
-            Either::Close => 0,
-        })
+    let card = json!({"amount": 1, "by": "card", "token": "t"});
+    assert_eq!(errors_of::<Pay>(card.clone()).await, Value::Null);
+    let tip = json!({"amount": 1, "by": "invoice", "tip": 2});
+    assert!(errors_of::<Pay>(tip.clone()).await["tip"].is_string());
+    for good in [
+        card,
+        json!({"amount": 1, "by": "card", "token": "t", "due": "now"}),
+        json!({"amount": 1, "by": "invoice", "due": "later", "days": 3}),
+    ] {
+        assert_eq!(errors_of::<PayLater>(good).await, Value::Null);
     }
-    let toolkit = Toolkit::new([Tool::new("Door.Act@1.0.0", act)]).unwrap();
-    assert_eq!(toolkit.definitions()[0].input_schema["type"], "object");
-    let function = function(toolkit);
-    let open = json!({"action": "open", "door": 7});
-    assert_eq!(value(&function, "Door.Act", open).await, 7);
-    assert_eq!(
-        value(&function, "Door.Act", json!({"action": "close"})).await,
-        0
-    );
-    let response = call(&function, "Door.Act", json!({"action": "lock"})).await;
-    let errors = json!({"action": "Must be one of: open, close"});
-    assert_eq!(response.body["parameter_errors"], errors);
+    let wrong_token = json!({"amount": 1, "by": "card", "token": 5});
+    let cash = json!({"amount": 1, "by": "cash"});
+    for (bad, parameter, expected) in [
+        (wrong_token, "token", "Must be a string"),
+        (tip, "tip", "Is not a parameter"),
+        (cash, "by", "Must be one of: card, invoice"),
+    ] {
+        let errors = errors_of::<PayLater>(bad).await;
+        let message = errors[parameter].as_str().unwrap();
+        assert!(message.starts_with(expected), "{errors}");
+        assert_eq!(errors.as_object().unwrap().len(), 1, "{errors}");
+    }
 }
 
 #[test]
@@ -362,109 +425,6 @@ fn outputs_of_every_type_have_a_schema() {
             json!({"type": "array", "items": {"type": "number"}})
         ]
     );
-}
-
-/// Pays in one of two ways, at one of two times.
-#[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema matters")]
-struct PayLater {
-    /// The amount.
-    amount: u32,
-    #[serde(flatten)]
-    payment: Payment,
-    #[serde(flatten)]
-    due: Option<Due>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "due", rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema matters")]
-enum Due {
-    Now,
-    Later {
-        /// The number of days until payment.
-        days: u32,
-    },
-}
-
-#[tokio::test]
-async fn several_flattened_enums_share_one_object() {
-    async fn pay(_: PayLater) -> Result<(), Failure> {
-        Ok(())
-    }
-    let function = function(Toolkit::new([Tool::new("Bank.Pay@1.0.0", pay)]).unwrap());
-    for good in [
-        json!({"amount": 1, "by": "card", "token": "t"}),
-        json!({"amount": 1, "by": "card", "token": "t", "due": "now"}),
-        json!({"amount": 1, "by": "invoice", "due": "later", "days": 3}),
-    ] {
-        let response = call(&function, "Bank.Pay", good.clone()).await;
-        assert_eq!(response.status, 200, "{good}: {response:?}");
-    }
-    for (bad, parameter, expected) in [
-        (
-            json!({"amount": 1, "by": "card", "token": 5}),
-            "token",
-            "Must be a string",
-        ),
-        (
-            json!({"amount": 1, "by": "invoice", "tip": 2}),
-            "tip",
-            "Is not a parameter",
-        ),
-        (
-            json!({"amount": 1, "by": "cash"}),
-            "by",
-            "Must be one of: card, invoice",
-        ),
-    ] {
-        let response = call(&function, "Bank.Pay", bad.clone()).await;
-        assert_eq!(response.status, 422, "{bad}: {response:?}");
-        let errors = response.body["parameter_errors"].as_object().unwrap();
-        let message = errors[parameter].as_str().unwrap();
-        assert!(message.starts_with(expected), "{bad}: {errors:?}");
-        assert_eq!(errors.len(), 1, "{bad}: {errors:?}");
-    }
-}
-
-#[tokio::test]
-async fn an_externally_tagged_enum_can_be_a_field() {
-    /// Draws.
-    #[derive(Deserialize, JsonSchema)]
-    struct Draw {
-        /// The shape to draw.
-        shape: Shape,
-    }
-    #[derive(Deserialize, JsonSchema)]
-    enum Shape {
-        /// A circle.
-        Circle {
-            /// Its radius.
-            radius: f64,
-        },
-        /// A square, by its side.
-        Square(f64),
-    }
-    async fn draw(input: Draw) -> Result<f64, Failure> {
-        Ok(match input.shape {
-            Shape::Circle { radius } => radius,
-            Shape::Square(side) => side,
-        })
-    }
-    let function = function(Toolkit::new([Tool::new("Art.Draw@1.0.0", draw)]).unwrap());
-    let circle = json!({"shape": {"Circle": {"radius": 2}}});
-    assert_eq!(value(&function, "Art.Draw", circle).await, 2);
-    assert_eq!(
-        value(&function, "Art.Draw", json!({"shape": {"Square": 3}})).await,
-        3
-    );
-    let response = call(
-        &function,
-        "Art.Draw",
-        json!({"shape": {"Circle": {"radius": "x"}}}),
-    )
-    .await;
-    assert_eq!(response.status, 422);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tools whose functions are not async, and async tools that block their thread.
+//! Tools whose functions are not async.
 
 use std::{
     thread,
@@ -14,6 +14,9 @@ use crate::support::{self, failure, value};
 
 /// The time limit of the tools that exceed it.
 const SHORT: Duration = Duration::from_millis(100);
+
+/// The id of every call without one, whose clock and ids are fixed.
+const FIXED_CALL_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Says what to do.
 #[derive(Deserialize, JsonSchema)]
@@ -40,37 +43,19 @@ fn work(input: Work, cx: Context) -> Result<String, Failure> {
     }
 }
 
-/// Blocks the thread that it shares with other calls.
-async fn block(_: Work) -> Result<(), Failure> {
-    thread::sleep(Duration::from_secs(1));
-    Ok(())
-}
-
 fn toolkit() -> Toolkit {
     let repeat = |input: Work| Ok::<_, Failure>(input.kind);
     let greet =
         |greeting: String, input: Work| Ok::<_, Failure>(format!("{greeting}, {}", input.kind));
+    let state_of = |state: u8, _: Work, _: Context| Ok::<_, Failure>(state);
     let length = |input: Value| Ok(json!(input.as_object().map(serde_json::Map::len)));
+    let object = json!({"type": "object"});
     Toolkit::new([
         Tool::new("Plain.Work@1.0.0", work).timeout(SHORT),
         Tool::new("Plain.Repeat@1.0.0", repeat),
         Tool::with_state("Plain.Greet@1.0.0", &"Hello".to_owned(), greet),
-        Tool::with_state(
-            "Plain.Wait@1.0.0",
-            &SHORT,
-            |time: Duration, _: Work, _: Context| {
-                thread::sleep(time);
-                Ok::<_, Failure>(())
-            },
-        ),
-        Tool::dynamic(
-            "Plain.Length@1.0.0",
-            "Counts.",
-            json!({"type": "object"}),
-            json!({}),
-            length,
-        ),
-        Tool::new("Async.Block@1.0.0", block).timeout(SHORT),
+        Tool::with_state("Plain.State@1.0.0", &7, state_of),
+        Tool::dynamic("Plain.Length@1.0.0", "Counts.", object, json!({}), length),
     ])
     .unwrap()
 }
@@ -80,27 +65,19 @@ fn work_of(kind: &str) -> Value {
 }
 
 async fn assert_works(function: &LambdaFunction) {
-    assert_eq!(
-        value(function, "Plain.Repeat", work_of("x")).await,
-        "x",
-        "the next call"
-    );
+    let value = value(function, "Plain.Repeat", work_of("x")).await;
+    assert_eq!(value, "x", "the next call");
 }
 
 #[tokio::test]
 async fn a_function_that_is_not_async_is_a_tool() {
     let function = support::function(toolkit());
-    assert_works(&function).await;
     for (tool, kind, expected) in [
         ("Plain.Greet", "Ada", json!("Hello, Ada")),
+        ("Plain.State", "x", json!(7)),
         ("Plain.Length", "x", json!(1)),
-        ("Plain.Wait", "x", json!(null)),
         ("Plain.Work", "runtime", json!("done")),
-        (
-            "Plain.Work",
-            "call id",
-            json!("00000000-0000-4000-8000-000000000000"),
-        ),
+        ("Plain.Work", "call id", json!(FIXED_CALL_ID)),
     ] {
         let value = value(&function, tool, work_of(kind)).await;
         assert_eq!(value, expected, "{tool} {kind}");

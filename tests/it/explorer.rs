@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
-use crate::support::{event, function, server};
+use crate::support::server;
 
 /// Adds two numbers.
 #[derive(Deserialize, JsonSchema)]
@@ -214,25 +214,25 @@ async fn the_data_has_every_version_with_its_properties() {
     let [old, new, transfer] = &tools[..] else {
         panic!("{data}");
     };
-    assert_eq!(
-        (&old["is_newest"], &new["is_newest"]),
-        (&json!(false), &json!(true))
-    );
-    assert_eq!(old["repeats"], "recorded");
-    assert_eq!(old["timeout_ms"], 28_000);
-    assert_eq!(new["title"], "Add numbers");
-    assert_eq!(new["name"], "Calculator_Add");
-    assert_eq!(new["toolkit"], "Calculator");
     let hints = json!({"read_only": true, "destructive": null, "open_world": null});
-    assert_eq!(new["hints"], hints);
-    assert_eq!(new["repeats"], "idempotent");
-    assert_eq!(transfer["repeats"], "at_most_once");
-    assert_eq!(transfer["timeout_ms"], 1500);
-    assert_eq!(transfer["scopes"], json!(["transfer"]));
-    assert_eq!(
-        transfer["requirements"],
-        json!({"secrets": [{"id": "BANK_KEY"}], "user_id": true})
-    );
+    let requirements = json!({"secrets": [{"id": "BANK_KEY"}], "user_id": true});
+    for (tool, name, value) in [
+        (old, "is_newest", json!(false)),
+        (old, "repeats", json!("recorded")),
+        (old, "timeout_ms", json!(28_000)),
+        (new, "is_newest", json!(true)),
+        (new, "title", json!("Add numbers")),
+        (new, "name", json!("Calculator_Add")),
+        (new, "toolkit", json!("Calculator")),
+        (new, "hints", hints),
+        (new, "repeats", json!("idempotent")),
+        (transfer, "repeats", json!("at_most_once")),
+        (transfer, "timeout_ms", json!(1500)),
+        (transfer, "scopes", json!(["transfer"])),
+        (transfer, "requirements", requirements),
+    ] {
+        assert_eq!(tool[name], value, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -249,26 +249,24 @@ async fn a_list_of_callable_tools_has_no_others() {
     use lambda_tools::Jwt;
 
     let secret = "a-secret-that-signs-tokens-0123456789";
-    let ids = async |scope: &str, is_filtered: bool| {
+    let count = async |scope: &str, is_filtered: bool| {
         let claims = json!({"sub": "u", "exp": 4_000_000_000_u64, "scope": scope});
         let signing = EncodingKey::from_secret(secret.as_bytes());
         let token = encode(&Header::default(), &claims, &signing).unwrap();
-        let server = explorer()
+        let mut server = explorer()
             .auth(Jwt::with_secret_ids(["SIGNER"]))
             .secrets(Secrets::fixed([("SIGNER", secret)]));
-        let server = if is_filtered {
-            server.list_only_callable_tools()
-        } else {
-            server
-        };
+        if is_filtered {
+            server = server.list_only_callable_tools();
+        }
         let page = send(&router_of(server), "GET", "/explorer.json", Some(&token)).await;
         let data = page.json();
         let tools = data["tools"].as_array().unwrap_or_else(|| panic!("{data}"));
         tools.len()
     };
-    assert_eq!(ids("", true).await, 2);
-    assert_eq!(ids("transfer", true).await, 3);
-    assert_eq!(ids("", false).await, 3);
+    assert_eq!(count("", true).await, 2);
+    assert_eq!(count("transfer", true).await, 3);
+    assert_eq!(count("", false).await, 3);
 }
 
 #[tokio::test]
@@ -301,19 +299,6 @@ async fn the_page_is_also_below_the_base_path_with_and_without_a_slash() {
     let router = router_of(server(tools()).base_path("/agents"));
     for path in ["/agents", "/agents/"] {
         assert_eq!(fetch(&router, path).await.status, 404, "{path}");
-    }
-}
-
-#[tokio::test]
-async fn an_event_of_an_api_stage_gets_the_page() {
-    let function = function(explorer());
-    for path in ["/Prod", "/Prod/"] {
-        let mut event: Value = serde_json::from_str(&event("GET", path, "")).unwrap();
-        event["requestContext"]["stage"] = "Prod".into();
-        event["requestContext"]["domainName"] = "x.execute-api.us-east-1.amazonaws.com".into();
-        let response = function.respond(&event.to_string()).await.unwrap();
-        assert_eq!(response.status, 200, "{path}");
-        assert_eq!(response.headers["content-type"], "text/html; charset=utf-8");
     }
 }
 

@@ -136,6 +136,9 @@ fn quote<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
 async fn a_value_in_an_error_is_not_quoted() {
     let errors = errors_of::<Quoting>(json!({"field": "a-value"})).await;
     assert_eq!(errors, json!({"field": "Is not valid"}));
+    let list = json!({"field": [{"field": "a-value"}]});
+    let errors = errors_of::<Input<Vec<Quoting>>>(list).await;
+    assert_eq!(errors, json!({"field[0].field": "Is not valid"}));
 }
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {

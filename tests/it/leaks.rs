@@ -152,6 +152,13 @@ async fn careless_program_of_tests() {
     serve(toolkit).await.unwrap();
 }
 
+/// Returns a call of OXP.
+fn called(body: &Value) -> Value {
+    let mut event = event("calculator/add.header-form");
+    event["body"] = body.to_string().into();
+    event
+}
+
 #[tokio::test]
 async fn a_careless_tool_does_not_leak_its_secrets() {
     let ways = [
@@ -167,13 +174,10 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
     ];
     let with_stored = ["task", "thread", "later-log", "later-panic", "wait"];
     let call = |way: &str, secrets: Value| {
-        let mut event = event("calculator/add.header-form");
         let token = json!([{"id": "google", "token": "token-Xmark-01234567"}]);
         let context = json!({"authorization": token, "secrets": secrets});
         let input = json!({"way": way});
-        let body = json!({"tool_id": "Careless.Fail", "input": input, "context": context});
-        event["body"] = body.to_string().into();
-        event
+        called(&json!({"tool_id": "Careless.Fail", "input": input, "context": context}))
     };
     let from_caller = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
     let mut events: Vec<_> = ways
@@ -258,13 +262,10 @@ async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     let tool = Tool::new("Careless.Show@1.0.0", show).secret("KEY");
     let secrets = Secrets::from_store(Rotated(AtomicUsize::default()));
     let function = LambdaFunction::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
-    let mut event = event("calculator/add.header-form");
-    event["body"] = json!({"tool_id": "Careless.Show"}).to_string().into();
+    let event = called(&json!({"tool_id": "Careless.Show"}));
     let response = function.respond(&event.to_string()).await.unwrap();
-    assert_eq!(
-        response.body["error"]["developer_message"],
-        "[secret] and [secret]"
-    );
+    let message = &response.body["error"]["developer_message"];
+    assert_eq!(message, "[secret] and [secret]");
 }
 
 /// A tool may quote a secret of another tool, which it keeps in memory, around its own.
@@ -290,24 +291,22 @@ async fn a_stored_secret_that_contains_a_secret_of_the_call_is_redacted_whole() 
     let function = LambdaFunction::new(Server::new(Toolkit::new(tools).unwrap()).secrets(secrets));
     let text = format!("<{}>", stored.replace(':', "\u{1}"));
     for tool in ["Read", "Quote"] {
-        let mut event = event("calculator/add.header-form");
         let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
         let body = json!({"tool_id": format!("Careless.{tool}"), "input": {"text": text},
             "context": {"secrets": secrets}});
-        event["body"] = body.to_string().into();
-        let response = function.respond(&event.to_string()).await.unwrap();
+        let response = function.respond(&called(&body).to_string()).await.unwrap();
         let message = &response.body["error"]["developer_message"];
         assert_eq!(message, "<[secret]>", "{tool}");
     }
 }
 
-/// A store with values of 100 KB, and with one ordinary value.
+/// A store with values of 20 KB, and with one ordinary value.
 struct Large;
 
 impl SecretStore for Large {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         let value = |id: &String| {
-            let length = if id == "KEY" { 1 } else { 25_000 };
+            let length = if id == "KEY" { 1 } else { 5_000 };
             Ok(Some(format!("{id}-{MARK}{}", "-%k:".repeat(length)).into()))
         };
         let values = ids.iter().map(value).collect();
@@ -335,7 +334,7 @@ async fn large_secrets_program_of_tests() {
 
     assert_program();
     let tool = Tool::new("Careless.Fail@1.0.0", fail).secret("KEY");
-    let tool = (0..200).fold(tool, |tool, number| tool.secret(format!("A{number}")));
+    let tool = (0..50).fold(tool, |tool, number| tool.secret(format!("A{number}")));
     let server = Server::new(Toolkit::new([tool]).unwrap());
     serve(server.secrets(Secrets::from_store(Large)))
         .await
@@ -345,10 +344,8 @@ async fn large_secrets_program_of_tests() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn secrets_beyond_256_kib_are_reported_once_and_take_no_memory() {
-    let mut event = event("calculator/add.header-form");
-    let body = json!({"tool_id": "Careless.Fail", "input": {}});
-    event["body"] = body.to_string().into();
-    let events = [event.clone(), event.clone(), event];
+    let call = called(&json!({"tool_id": "Careless.Fail", "input": {}}));
+    let events = [call.clone(), call.clone(), call];
     let function = test_support::program("leaks::large_secrets_program_of_tests");
     let printed = search("large", function, &events, &[("TOOLS_AUTH", "none")]).await;
     let warnings = printed.iter().filter(|it| it.contains("256 KiB"));
@@ -356,7 +353,7 @@ async fn secrets_beyond_256_kib_are_reported_once_and_take_no_memory() {
     // The last call begins after two redactions.
     let peak = printed.iter().rfind(|it| it.starts_with("VmHWM:")).unwrap();
     let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
-    // The values themselves have 20 MB.
+    // All encodings of the values, as an automaton, take several times as much.
     assert!(peak < 150_000, "{peak} kB");
 }
 
@@ -396,16 +393,13 @@ async fn no_access_token_is_revealed() {
         };
         tokens.push(key.sign(&changed(name, value)));
     }
-    let body = json!({"tool_id": "Careless.Fail", "input": {"way": "debug"}}).to_string();
-    let events: Vec<_> = tokens
-        .iter()
-        .map(|token| {
-            let mut event = event("calculator/add.header-form");
-            event["headers"]["authorization"] = format!("Bearer {token}").into();
-            event["body"] = body.clone().into();
-            event
-        })
-        .collect();
+    let call = called(&json!({"tool_id": "Careless.Fail", "input": {"way": "debug"}}));
+    let events = tokens.iter().map(|token| {
+        let mut event = call.clone();
+        event["headers"]["authorization"] = format!("Bearer {token}").into();
+        event
+    });
+    let events: Vec<_> = events.collect();
     let environment = [
         ("TOOLS_AUTH", "oidc"),
         ("TOOLS_OIDC_ISSUERS", &*issuer.url),
@@ -523,22 +517,15 @@ fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
     headers["mcp-protocol-version"] = modern.into();
     headers["mcp-method"] = "tools/call".into();
     headers["mcp-name"] = name.clone().into();
+    let in_schema = |schema: &str| {
+        let body = json!({"$schema": schema, "request": call});
+        posted("/tools/call", json!({}), body.to_string())
+    };
+    let version = json!({"oxp-version": "1.0"});
     vec![
-        posted(
-            "/tools/call",
-            json!({"oxp-version": "1.0"}),
-            call.to_string(),
-        ),
-        posted(
-            "/tools/call",
-            json!({}),
-            json!({"$schema": "urn:oxp:1.0", "request": call}).to_string(),
-        ),
-        posted(
-            "/tools/call",
-            json!({}),
-            json!({"$schema": "otc://1.0", "request": call}).to_string(),
-        ),
+        posted("/tools/call", version, call.to_string()),
+        in_schema("urn:oxp:1.0"),
+        in_schema("otc://1.0"),
         posted(&format!("/tools/{id}/call"), json!({}), input.to_string()),
         posted("/opentool/call", json!({}), rpc(&name, input.clone())),
         legacy,

@@ -39,7 +39,20 @@ async fn without_the_feature_there_is_no_explorer() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_rejected() {
+async fn a_body_beyond_the_limit_is_rejected() {
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let limited = server(Toolkit::new([]).unwrap()).max_request_size(ping.len());
+    let function = function(limited);
+    for (path, body, status) in [
+        ("/mcp", ping.to_owned(), 200),
+        ("/mcp", format!("{ping} "), 413),
+        ("/tools/call", format!("{ping} "), 400),
+    ] {
+        let response = function.respond(&event("POST", path, &body)).await.unwrap();
+        assert_eq!(response.status, status, "{path} {body:?}");
+        let is_too_large = response.body["message"] == "The request is too large";
+        assert_eq!(is_too_large, path == "/tools/call", "{response:?}");
+    }
     let router = server(Toolkit::new([]).unwrap()).into_router().unwrap();
     let body = Body::from(vec![b' '; 6_291_557]);
     let request = Request::post("/tools/call").body(body).unwrap();

@@ -3,7 +3,6 @@
 //! They run with any features; a test that needs one is compiled only with it.
 
 mod agentcore_list;
-mod any_input;
 mod asking;
 mod authentication;
 mod authoring;
@@ -28,7 +27,6 @@ mod inputs;
 mod leaks;
 mod lists;
 mod local;
-mod mcp;
 mod misbehaving_function;
 #[cfg(all(
     feature = "dynamodb",
@@ -47,7 +45,6 @@ mod pictures;
 mod profile;
 mod quotas;
 mod responses;
-mod retries;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;

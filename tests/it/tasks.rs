@@ -16,6 +16,10 @@ use crate::support::event;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
+/// The keys of two callers.
+const A: &str = "the-key-of-caller-a";
+const B: &str = "the-key-of-caller-b";
+
 /// What tools have done: each run, and the trace id and the caller that it saw.
 #[derive(Default)]
 struct Effects {
@@ -76,7 +80,7 @@ fn tools(effects: &Arc<Effects>) -> Vec<Tool> {
 }
 
 fn server(effects: &Arc<Effects>) -> Server {
-    let keys = Secrets::fixed([("A", "the-key-of-caller-a"), ("B", "the-key-of-caller-b")]);
+    let keys = Secrets::fixed([("A", A), ("B", B)]);
     Server::new(Toolkit::new(tools(effects)).unwrap())
         .auth(ApiKeys::with_ids(["A", "B"]))
         .secrets(keys)
@@ -152,7 +156,7 @@ impl Fixture {
     async fn call(&self, tool: &str, then: &str, call_id: &str) -> Value {
         let meta = json!({"lambda-tools/call-id": call_id});
         let params = json!({"name": tool, "arguments": {"then": then}, "_meta": meta});
-        self.send("the-key-of-caller-a", "tools/call", params).await["result"].take()
+        self.send(A, "tools/call", params).await["result"].take()
     }
 
     /// Calls a tool, and returns the id of its task.
@@ -163,15 +167,11 @@ impl Fixture {
     }
 
     async fn get(&self, id: &str) -> Value {
-        self.send("the-key-of-caller-a", "tasks/get", json!({"taskId": id}))
-            .await["result"]
-            .take()
+        self.send(A, "tasks/get", json!({"taskId": id})).await["result"].take()
     }
 
     async fn cancel(&self, id: &str) {
-        let answer = self
-            .send("the-key-of-caller-a", "tasks/cancel", json!({"taskId": id}))
-            .await;
+        let answer = self.send(A, "tasks/cancel", json!({"taskId": id})).await;
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     }
 
@@ -227,32 +227,34 @@ async fn a_task_is_lost_two_seconds_after_its_time() {
     let task = fixture.get(&id).await;
     assert_eq!(task["status"], "failed", "{task}");
     let message = task["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("The task did not start in time, and nothing was run"),
-        "{task}"
-    );
+    let start = "The task did not start in time, and nothing was run";
+    assert!(message.starts_with(start), "{task}");
 }
 
+/// Five minutes in the queue, the tool's own time or 15 minutes, and an hour.
 #[tokio::test]
 async fn the_times_of_a_task_are_those_of_the_page() {
+    for (tool, minutes) in [
+        ("Act_Do", 5 + 15 + 60),
+        ("Act_Minute", 5 + 1 + 60),
+        // No call may run for longer than a day.
+        ("Act_Day", 5 + 24 * 60 + 60),
+    ] {
+        let task = Fixture::new().call(tool, "", "ttl").await;
+        assert_eq!(task["ttlMs"], minutes * 60 * 1_000, "{tool} {task}");
+    }
     let fixture = Fixture::new();
     let id = fixture.task("Act_Do", "", "times").await;
-    // An hour after the latest possible end: 5 minutes in the queue, 15 for the tool.
-    for (age, interval) in [
-        (0, 1_000),
-        (1_000, 1_000),
-        (4_000, 4_000),
-        (10_000, 10_000),
-        (90_000, 10_000),
-    ] {
-        let fixture = Fixture::new();
-        let id = fixture.task("Act_Do", "", "times").await;
-        fixture.function.advance(Duration::from_millis(age));
+    let mut now = 0;
+    for (age, interval) in [(0, 1_000), (1_000, 1_000), (4_000, 4_000), (90_000, 10_000)] {
+        fixture.function.advance(Duration::from_millis(age - now));
+        now = age;
         let task = fixture.get(&id).await;
         assert_eq!(task["pollIntervalMs"], interval, "{age} {task}");
-        assert_eq!(task["ttlMs"], 80 * 60 * 1_000, "{task}");
         assert_eq!(task["createdAt"], "2023-10-05T12:00:00Z", "{task}");
     }
+    let fixture = Fixture::new();
+    let id = fixture.task("Act_Do", "", "times").await;
     fixture.work().await;
     for (age, is_kept) in [(80 * 60 - 1, true), (1, false)] {
         fixture.function.advance(Duration::from_secs(age));
@@ -262,34 +264,47 @@ async fn the_times_of_a_task_are_those_of_the_page() {
 
 #[tokio::test]
 async fn a_task_starts_once_and_a_repeated_call_gets_what_became_of_it() {
-    for (tool, then, status, runs, reruns) in [
-        ("Act_Do", "", "completed", 1, false),
-        ("Act_Do", "fail", "completed", 1, false),
-        ("Act_Do", "retry", "completed", 1, true),
-        ("Act_Do", "panic", "failed", 1, true),
-        ("Act_Once", "panic", "failed", 1, false),
-        ("Act_Once", "", "completed", 1, false),
+    for (tool, then, status, reruns) in [
+        ("Act_Do", "", "completed", false),
+        ("Act_Do", "fail", "completed", false),
+        ("Act_Do", "retry", "completed", true),
+        ("Act_Do", "panic", "failed", true),
+        ("Act_Once", "panic", "failed", false),
+        ("Act_Once", "", "completed", false),
+        // Elsewhere, calls of idempotent tools are not recorded.
+        ("Act_Same", "", "completed", false),
     ] {
         let fixture = Fixture::new();
         let id = fixture.task(tool, then, "once").await;
-        let again = fixture.task(tool, then, "once").await;
-        assert_eq!(id, again, "{then}");
+        assert_eq!(fixture.task(tool, then, "once").await, id, "{then}");
         assert_eq!(fixture.events.lock().unwrap().len(), 1);
         for _ in 0..2 {
             fixture.work().await;
         }
-        assert_eq!(fixture.runs(), runs, "{tool} {then}");
+        assert_eq!(fixture.runs(), 1, "{tool} {then}");
         let task = fixture.get(&id).await;
         assert_eq!(task["status"], status, "{tool} {then} {task}");
         if status == "completed" {
             assert_eq!(task["result"]["isError"], !then.is_empty(), "{task}");
         }
         let again = fixture.call(tool, then, "once").await;
-        assert_eq!(
-            again["status"] == "working",
-            reruns,
-            "{tool} {then} {again}"
-        );
+        let is_new = again["status"] == "working";
+        assert_eq!(is_new, reruns, "{tool} {then} {again}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_report_is_the_status_message_of_a_task() {
+    for (then, message) in [
+        ("report", "3 of 10".to_owned()),
+        ("long", format!("{}…", "é".repeat(128))),
+    ] {
+        let fixture = Fixture::new();
+        let id = fixture.task("Act_Do", then, "message").await;
+        fixture.work().await;
+        let task = fixture.get(&id).await;
+        assert_eq!(task["statusMessage"], message, "{task}");
+        assert_eq!(task["status"], "completed", "{task}");
     }
 }
 
@@ -300,12 +315,7 @@ async fn only_the_caller_of_a_task_sees_or_cancels_it() {
     let mut other = id.clone();
     let last = if id.ends_with('1') { "2" } else { "1" };
     other.replace_range(id.len() - 1.., last);
-    for (key, id) in [
-        ("the-key-of-caller-b", &*id),
-        ("the-key-of-caller-a", &*other),
-        ("the-key-of-caller-a", &id[..64]),
-        ("the-key-of-caller-a", "x"),
-    ] {
+    for (key, id) in [(B, &*id), (A, &*other), (A, &id[..64]), (A, "x")] {
         for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
             let answer = fixture.send(key, method, json!({"taskId": id})).await;
             assert_eq!(answer["error"]["code"], -32602, "{method} {answer}");
@@ -429,16 +439,6 @@ async fn a_silent_task_that_is_cancelled_is_told_within_its_limit() {
     assert_eq!(fixture.get(&id).await["status"], "cancelled");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_report_without_a_message_shows_its_numbers() {
-    let fixture = Arc::new(Fixture::new());
-    let id = fixture.task("Act_Do", "report", "numbers").await;
-    fixture.work().await;
-    let task = fixture.get(&id).await;
-    assert_eq!(task["statusMessage"], "3 of 10", "{task}");
-    assert_eq!(task["status"], "completed", "{task}");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a program that tests start"]
 async fn tasks_program_of_tests() {
@@ -511,20 +511,14 @@ impl Local {
 async fn the_tasks_of_one_caller_do_not_stop_those_of_others() {
     let local = Local::start();
     for _ in 0..70 {
-        local.task("the-key-of-caller-a", "wait", &[]).await;
+        local.task(A, "wait", &[]).await;
     }
-    let own = local.task("the-key-of-caller-a", "", &[]).await;
-    let other = local.task("the-key-of-caller-b", "", &[]).await;
-    let task = local
-        .end_of("the-key-of-caller-b", &other, 3)
-        .await
-        .expect("it is not stopped");
+    let own = local.task(A, "", &[]).await;
+    let other = local.task(B, "", &[]).await;
+    let task = local.end_of(B, &other, 3).await.expect("it is not stopped");
     assert_eq!(task["status"], "completed", "{task}");
     // The caller's own wait.
-    assert_eq!(
-        local.get("the-key-of-caller-a", &own).await["status"],
-        "working"
-    );
+    assert_eq!(local.get(A, &own).await["status"], "working");
 }
 
 /// Returns the value of a field in a line of text.
@@ -536,15 +530,15 @@ fn field(line: &str, name: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_about_tasks_are_logged_and_counted() {
     let local = Local::start();
-    let id = local.task("the-key-of-caller-a", "", &[]).await;
-    local.end_of("the-key-of-caller-a", &id, 5).await.unwrap();
+    let id = local.task(A, "", &[]).await;
+    local.end_of(A, &id, 5).await.unwrap();
     local.running.line_with("tasks/get", 5);
     for (key, method, outcome) in [
-        ("the-key-of-caller-a", "tasks/get", "success"),
-        ("the-key-of-caller-a", "tasks/update", "success"),
-        ("the-key-of-caller-a", "tasks/cancel", "success"),
-        ("the-key-of-caller-b", "tasks/get", "rejection"),
-        ("the-key-of-caller-b", "tasks/cancel", "rejection"),
+        (A, "tasks/get", "success"),
+        (A, "tasks/update", "success"),
+        (A, "tasks/cancel", "success"),
+        (B, "tasks/get", "rejection"),
+        (B, "tasks/cancel", "rejection"),
     ] {
         local.running.lines();
         local.send(key, method, json!({"taskId": id}), &[]).await;
@@ -586,16 +580,14 @@ async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
     let headers = [("traceparent", &*parent)];
-    let id = local.task("the-key-of-caller-a", "", &headers).await;
-    local.end_of("the-key-of-caller-a", &id, 5).await.unwrap();
+    let id = local.task(A, "", &headers).await;
+    local.end_of(A, &id, 5).await.unwrap();
     let line = local.running.line_with("dialect=\"task\"", 5);
     assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
     // The call's own name for the trace, in a protocol that has one.
     let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
     let request = local.client.post(format!("{}/tools/call", local.url));
-    let request = request
-        .header("traceparent", &parent)
-        .bearer_auth("the-key-of-caller-a");
+    let request = request.header("traceparent", &parent).bearer_auth(A);
     request.body(body.to_string()).send().await.unwrap();
     let line = local.running.line_with("dialect=\"task\"", 5);
     assert_eq!(
@@ -612,7 +604,7 @@ async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
     let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
     let event = json!({
         "version": "2.0", "rawPath": "/tools/call", "rawQueryString": "",
-        "headers": {"authorization": "Bearer the-key-of-caller-a"},
+        "headers": {"authorization": format!("Bearer {A}")},
         "requestContext": {"stage": "$default", "timeEpoch": 0,
                            "http": {"method": "POST", "path": "/tools/call"}},
         "body": body.to_string(), "isBase64Encoded": false,
@@ -631,31 +623,6 @@ async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
     let seen = fixture.effects.trace_id.lock().unwrap().clone();
     assert_eq!(seen.as_deref(), Some("order 66"));
     assert_eq!(*fixture.effects.caller.lock().unwrap(), "key A");
-}
-
-/// Five minutes in the queue, the tool's own time or 15 minutes, and an hour.
-#[tokio::test]
-async fn a_task_is_kept_for_an_hour_after_the_time_of_its_tool() {
-    for (tool, minutes) in [
-        ("Act_Do", 5 + 15 + 60),
-        ("Act_Minute", 5 + 1 + 60),
-        // No call may run for longer than a day.
-        ("Act_Day", 5 + 24 * 60 + 60),
-    ] {
-        let fixture = Fixture::new();
-        let task = fixture.call(tool, "", "ttl").await;
-        assert_eq!(task["ttlMs"], minutes * 60 * 1_000, "{tool} {task}");
-    }
-}
-
-#[tokio::test]
-async fn the_last_message_of_a_task_is_cut_to_256_bytes() {
-    let fixture = Fixture::new();
-    let id = fixture.task("Act_Do", "long", "message").await;
-    fixture.work().await;
-    let task = fixture.get(&id).await;
-    let message = format!("{}…", "é".repeat(128));
-    assert_eq!(task["statusMessage"], message, "{task}");
 }
 
 #[tokio::test]
@@ -677,7 +644,7 @@ async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     let fixture = Fixture::new();
     let body = json!({"tool_id": "Act.Always", "input": {}}).to_string();
     let mut event: Value = serde_json::from_str(&event("POST", "/tools/call", &body)).unwrap();
-    event["headers"]["authorization"] = "Bearer the-key-of-caller-a".into();
+    event["headers"]["authorization"] = format!("Bearer {A}").into();
     let response = fixture.function.respond(&event.to_string()).await.unwrap();
     assert_eq!(response.status, 400, "{response:?}");
     // Nor for clients of MCP without tasks.
@@ -712,13 +679,4 @@ async fn a_call_in_the_background_is_counted_once_when_it_is_handed_over() {
     // Repetitions of those that have run get their outcomes.
     let again = fixture.call("Act_Do", "", "first").await;
     assert_eq!(again["isError"], false, "{again}");
-}
-
-/// Elsewhere, calls of idempotent tools are not recorded.
-#[tokio::test]
-async fn an_idempotent_tool_in_the_background_has_tasks() {
-    let fixture = Fixture::new();
-    let id = fixture.task("Act_Same", "", "same").await;
-    fixture.work().await;
-    assert_eq!(fixture.get(&id).await["status"], "completed");
 }

@@ -35,89 +35,57 @@ async fn spans_belong_to_the_callers_trace() {
         body[name] = json!(value);
         body
     };
-    let (uuid, w3c) = ("4bf92f35-77b3-4da6-a3ce-929d0e0e4736", &PARENT[3..35]);
     let failing = json!({"tool_id": "SMS.Send", "input": {"to": "+15005550006", "message": "x"}});
     let mut with_bad_key = failing.clone();
     with_bad_key["context"] = json!({"secrets": [{"id": "TWILIO_API_KEY", "value": "no key"}]});
+    let header = [("traceparent", PARENT)];
+    let of_header = (&PARENT[3..35], "b7ad6b7169203331");
+    let of_xray = (XRAY_TRACE_ID, "53995c3f42cd8ad8");
+    // Derived from the trace id, so that all calls of a trace have the same parent.
+    let of_uuid = ("4bf92f3577b34da6a3ce929d0e0e4736", "e837bda879bd0a90");
+    let uuid = with("trace_id", "4bf92f35-77b3-4da6-a3ce-929d0e0e4736");
+    let order = with("trace_id", "order 66");
+    let unknown = json!({"tool_id": "No"});
+    // The event, the trace id and the parent span, and the error type. One call is direct.
     let cases = [
-        // The event, the trace id, the parent span and the error type.
+        (calling(&uuid, &header), of_header, ""),
+        (calling(&uuid, &[]), of_uuid, ""),
+        (calling(&order, &[]), of_xray, ""),
+        (calling(&add, &[]), of_xray, ""),
+        (add.clone(), of_xray, ""),
         (
-            calling(&with("trace_id", uuid), &[("traceparent", PARENT)]),
-            w3c,
-            "b7ad6b7169203331",
-            "",
-        ),
-        (
-            calling(&with("trace_id", uuid), &[]),
-            "4bf92f3577b34da6a3ce929d0e0e4736",
-            // Derived from the trace id, so that all calls of a trace have the same parent.
-            "e837bda879bd0a90",
-            "",
-        ),
-        (
-            calling(&with("trace_id", "order 66"), &[]),
-            XRAY_TRACE_ID,
-            "53995c3f42cd8ad8",
-            "",
-        ),
-        (calling(&add, &[]), XRAY_TRACE_ID, "53995c3f42cd8ad8", ""),
-        // A direct call.
-        (add.clone(), XRAY_TRACE_ID, "53995c3f42cd8ad8", ""),
-        (
-            calling(&failing, &[("traceparent", PARENT)]),
-            w3c,
-            "b7ad6b7169203331",
+            calling(&failing, &header),
+            of_header,
             "missing_requirements",
         ),
-        (
-            calling(&with_bad_key, &[]),
-            XRAY_TRACE_ID,
-            "53995c3f42cd8ad8",
-            "failed",
-        ),
-        (
-            calling(&json!({"tool_id": "No"}), &[]),
-            XRAY_TRACE_ID,
-            "53995c3f42cd8ad8",
-            "invalid_tool_id",
-        ),
+        (calling(&with_bad_key, &[]), of_xray, "failed"),
+        (calling(&unknown, &[]), of_xray, "invalid_tool_id"),
     ];
     let mut platform = Platform::start(&mut program(), &[], &environment).await;
     let mut before = 0;
-    for (event, trace, parent, error_type) in &cases {
+    for (event, (trace, parent), error_type) in &cases {
         platform.send_events(&[(event.clone(), LONG)]);
         platform.reports(1).await;
         // The spans arrived before the response.
         let spans = collector.spans();
         let spans = &spans[before..];
         before += spans.len();
-        assert_eq!(
-            spans.len(),
-            if ["", "failed"].contains(error_type) {
-                2
-            } else {
-                1
-            },
-            "{spans:#?}"
-        );
+        let has_run = ["", "failed"].contains(error_type);
+        assert_eq!(spans.len(), 1 + usize::from(has_run), "{spans:#?}");
         assert_call(spans, trace, parent, error_type);
     }
     let spans = collector.spans();
     // The X-Ray trace becomes a link if another trace takes precedence.
     assert_eq!(hex(&spans[1].links[0].trace_id), XRAY_TRACE_ID);
-    assert_eq!(
-        attribute(&spans[5].attributes, "trace_id").as_deref(),
-        Some("order 66")
-    );
     let resource = collector.resource();
-    assert_eq!(
-        attribute(&resource, "service.name").as_deref(),
-        Some("toolbox")
-    );
-    assert_eq!(
-        attribute(&resource, "cloud.region").as_deref(),
-        Some("us-east-1")
-    );
+    for (attributes, name, expected) in [
+        (&spans[5].attributes, "trace_id", "order 66"),
+        (&resource, "service.name", "toolbox"),
+        (&resource, "cloud.region", "us-east-1"),
+    ] {
+        let actual = attribute(attributes, name);
+        assert_eq!(actual.as_deref(), Some(expected), "{name}");
+    }
     assert_attributes_documented(&spans);
     // A trace that is not sampled is not exported.
     let event = calling(&add, &[("traceparent", &PARENT.replace("-01", "-00"))]);

@@ -1,9 +1,59 @@
 //! Deduplication on DynamoDB: its requests, its items, and failures of the store.
 
-use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::{Fixture, Stores};
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
+use lambda_tools::idempotency::{DynamoDb, Idempotency};
+use serde_json::{Value, json};
+use test_support::aws::{AwsProxy, Emulator};
+
+use super::{Fixture, assert_concurrent_repeats_run_once, assert_expires, assert_replays};
+use crate::aws;
+
+/// An emulator of `DynamoDB` with a table.
+struct Stores {
+    proxy: AwsProxy,
+    emulator: Emulator,
+}
+
+impl Stores {
+    async fn start() -> Self {
+        let emulator = Emulator::start().await;
+        let proxy = emulator.proxy().await;
+        proxy.create_table("calls").await;
+        Self { proxy, emulator }
+    }
+
+    fn dynamodb(&self) -> Idempotency {
+        Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&self.proxy)))
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_call_has_one_effect() {
+    let stores = Stores::start().await;
+    assert_replays(&stores.dynamodb()).await;
+    assert_expires(stores.dynamodb()).await;
+    assert_concurrent_repeats_run_once(&stores.dynamodb()).await;
+}
+
+/// The outcome does not fit into an item.
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn a_call_whose_outcome_is_too_large_to_store_does_not_run_again() {
+    let stores = Stores::start().await;
+    let fixture = Fixture::new(&stores.dynamodb());
+    let input = json!({"value": "x".repeat(410_000)});
+    let first = fixture.call("Act.Do", "large", input.clone()).await;
+    assert_eq!(first.json()["value"], input["value"], "the caller gets it");
+    let again = fixture.call("Act.Do", "large", input).await;
+    assert_eq!((again.is_replay, fixture.effects()), (true, 1));
+    let error = again.error();
+    assert_eq!(error["can_retry"], false);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("has run"), "{error}");
+}
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
@@ -141,9 +191,11 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
     );
     proxy.open();
     stores.emulator.stop();
+    let hasty = stores.dynamodb().timeout(Duration::from_millis(300));
+    let strict = Fixture::with(&hasty, &strict.effects);
     let reply = strict.call("Act.Do", "down", json!({})).await;
     assert_eq!((reply.status, strict.effects()), (400, 1));
-    let best_effort = Fixture::new(&stores.dynamodb().best_effort());
+    let best_effort = Fixture::new(&hasty.best_effort());
     for _ in 0..2 {
         let reply = best_effort.call("Act.Do", "down", json!({})).await;
         assert_eq!(reply.status, 200);

@@ -25,7 +25,7 @@ fn store_at(url: &str) -> LibraryStore {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_concurrent_claims_one_is_written() {
     let table = DynamoDb::start(TABLE).await;
-    for round in 0..20 {
+    for round in 0..10 {
         let mut claims = tokio::task::JoinSet::new();
         for version in 0..16 {
             let (store, id) = (store_at(&table.url()), format!("round-{round}"));

@@ -195,10 +195,12 @@ mod tests {
         }
     }
 
-    fn token(issuer: &str, user: Option<&str>, client: &str) -> Caller {
-        let mut token = AccessToken::of(issuer.into());
-        token.user = user.map(str::to_owned);
-        token.client_id = Some(client.to_owned());
+    /// Returns the caller with a token of this issuer, user and client.
+    fn token(text: &str) -> Caller {
+        let mut words = text.split(' ');
+        let mut token = AccessToken::of(words.next().unwrap().into());
+        token.user = words.next().filter(|it| *it != "-").map(str::to_owned);
+        token.client_id = words.next().map(str::to_owned);
         Caller::AccessToken(Arc::new(token))
     }
 
@@ -225,32 +227,12 @@ mod tests {
             (jwt("a", Some("x")), jwt("a", None), true, false),
             (jwt("a", Some("x")), jwt("b", Some("x")), false, false),
             // Whichever client the user calls with.
-            (
-                token("i", Some("x"), "c"),
-                token("i", Some("x"), "d"),
-                true,
-                true,
-            ),
-            (
-                token("i", Some("x"), "c"),
-                token("i", Some("y"), "c"),
-                true,
-                false,
-            ),
-            (
-                token("i", Some("x"), "c"),
-                token("j", Some("x"), "c"),
-                false,
-                false,
-            ),
-            (token("i", None, "c"), token("i", None, "c"), true, true),
-            (token("i", None, "c"), token("i", None, "d"), true, false),
-            (
-                token("i", None, "c"),
-                token("i", Some("c"), "c"),
-                true,
-                false,
-            ),
+            (token("i x c"), token("i x d"), true, true),
+            (token("i x c"), token("i y c"), true, false),
+            (token("i x c"), token("j x c"), false, false),
+            (token("i - c"), token("i - c"), true, true),
+            (token("i - c"), token("i - d"), true, false),
+            (token("i - c"), token("i c c"), true, false),
             (gateway("g", "t"), gateway("g", "t"), true, true),
             (gateway("g", "t"), gateway("g", "u"), true, false),
             (gateway("g", "t"), gateway("h", "t"), false, false),
@@ -258,21 +240,19 @@ mod tests {
             (iam, authorizer, false, false),
             (Caller::Anyone, Caller::Invoker, false, false),
         ] {
-            let names = format!("{one:?} {other:?}");
-            assert_eq!(
+            let shared = [
                 one.namespace() == other.namespace(),
-                same_namespace,
-                "{names}"
-            );
-            assert_eq!(one.identity() == other.identity(), same_identity, "{names}");
+                one.identity() == other.identity(),
+            ];
+            assert_eq!(shared, [same_namespace, same_identity], "{one:?} {other:?}");
         }
     }
 
     /// Logs and audits tell all kinds of callers apart by the first word.
     #[test]
     fn each_kind_of_caller_has_its_own_name() {
-        let user = token("i", Some("x"), "c").to_string();
-        let client = token("i", None, "c").to_string();
+        let user = token("i x c").to_string();
+        let client = token("i - c").to_string();
         assert_eq!((&*user, &*client), ("token i x", "token i client c"));
         assert_eq!(jwt("a", Some("x")).to_string(), "jwt a x");
         assert_eq!(jwt("a", None).to_string(), "jwt a");

@@ -280,14 +280,6 @@ mod tests {
     }
 
     #[test]
-    fn boxed_errors_become_failures_as_well() {
-        let boxed: Box<dyn Error + Send + Sync> = "no such thing".into();
-        let failure = Failure::from_error(boxed);
-        let text = failure.parts().developer_message.as_deref();
-        assert_eq!(text, Some("no such thing"));
-    }
-
-    #[test]
     fn a_refused_connection_may_be_retried() {
         #[derive(Debug)]
         struct Client(io::Error);

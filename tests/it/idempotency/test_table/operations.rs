@@ -148,7 +148,7 @@ fn a_sequence_of_operations_has_the_results_that_moto_returns() {
     runtime.block_on(proxy.create_table(TABLE));
     let stores = [store_at(&table.url()), store_at(emulator.url())];
     let config = Config {
-        cases: 200,
+        cases: 80,
         failure_persistence: None,
         ..Config::default()
     };

@@ -1,16 +1,11 @@
 //! Tests with secrets in the encodings that `docs/secrets.md` promises to find.
 
 use std::{
-    fmt::Write,
     sync::LazyLock,
     time::{Duration, Instant},
 };
 
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
-use proptest::prelude::*;
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
@@ -327,55 +322,5 @@ fn large_secrets_take_little_memory_and_are_redacted_as_they_are() {
     for secret in &secrets {
         let redacted = redaction.redacted(secret);
         assert_eq!(redacted.as_deref(), Some(PLACEHOLDER));
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 200,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn any_secret_is_redacted_in_every_encoding(secret in "[!-~][ -~äß€🔑\n\t]{6,40}[!-~]") {
-        let redaction = redaction([&*secret]);
-        let redacted = |text: &str| redaction.redacted(text).unwrap_or_else(|| text.to_owned());
-        let json = quoted(&secret);
-        let debug = format!("{secret:?}");
-        let hex = secret.bytes().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").unwrap();
-            hex
-        });
-        let form: String = byte_serialize(secret.as_bytes()).collect();
-        for encoded in [
-            quoted(&json),
-            json,
-            debug[1..debug.len() - 1].to_owned(),
-            form.replace('+', "%20").replace('*', "%2A").replace("%7E", "~"),
-            form,
-            hex.to_uppercase(),
-            hex,
-        ] {
-            let redacted = redacted(&format!("é<{encoded}>é"));
-            prop_assert_eq!(redacted, "é<[secret]>é", "{}", encoded);
-        }
-        for before in ["", "u", "us"] {
-            for text in [
-                STANDARD.encode(format!("{before}{secret}")),
-                URL_SAFE_NO_PAD.encode(format!("{before}{secret}")),
-            ] {
-                // At most three characters depend on the bytes next to the secret.
-                let redacted = redacted(&text);
-                let left = redacted.replace(PLACEHOLDER, "").len();
-                prop_assert!(redacted.contains(PLACEHOLDER) && left <= 3 + 3, "{}", text);
-            }
-        }
-    }
-
-    #[test]
-    fn other_texts_are_unchanged(text in r"([%\\,+ ]|\\u|\\x|u\{|[0-9a-fA-F]|\PC){0,80}") {
-        let redaction = redaction(["a-secret-with-$$-in-it", "\u{7}\u{7}\u{7}-another-one"]);
-        prop_assert_eq!(redaction.redacted(&text), None);
     }
 }
