@@ -407,7 +407,7 @@ mod tests {
         let call = r#"{"tool_id": "A.B@1.0.0"}"#;
         let in_schema = r#"{"request": {"tool_id": "A.B"}}"#;
         let mcp_call = r#"{"method": "tools/call", "params": {"name": "A_B"}}"#;
-        let list = r#"{"method": "tools/list"}"#;
+        let mcp_list = r#"{"method": "tools/list"}"#;
         // What a caller wrote is no path.
         let odd = r#"{"tool_id": "../\u0000\u00e9/y"}"#;
         for (request, body, name) in [
@@ -415,7 +415,7 @@ mod tests {
             ("POST /call", call, "0012-post-call-A-B-1-0-0.json"),
             ("POST /call", in_schema, "0012-post-call-A-B.json"),
             ("POST /mcp", mcp_call, "0012-post-mcp-A-B.json"),
-            ("POST /mcp", list, "0012-post-mcp-tools-list.json"),
+            ("POST /mcp", mcp_list, "0012-post-mcp-tools-list.json"),
             ("POST /mcp", r#"{"method": 7}"#, "0012-post-mcp.json"),
             ("POST /../../x", odd, "0012-post-------x-------y.json"),
             (&format!("GET /{long}"), "", &cut),
