@@ -185,16 +185,11 @@ mod tests {
         assert_eq!(position.to_string(), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(position.span, Some(0xb7ad_6b71_6920_3331));
         assert!(position.is_sampled);
-        assert!(
-            !parse_traceparent(&PARENT.replace("-01", "-00"))
-                .unwrap()
-                .is_sampled
-        );
+        let unsampled = parse_traceparent(&PARENT.replace("-01", "-00"));
+        assert!(!unsampled.unwrap().is_sampled);
         // A future version may append more.
-        assert!(
-            parse_traceparent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")
-                .is_some()
-        );
+        let future = "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x";
+        assert!(parse_traceparent(future).is_some());
         for invalid in [
             "",
             "00",

@@ -187,6 +187,16 @@ impl Fixture {
     }
 }
 
+async fn wait_until(condition: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it does not happen");
+}
+
 #[tokio::test]
 async fn an_event_that_comes_too_late_does_nothing_although_nobody_has_looked() {
     let queue = Duration::from_mins(5);
@@ -420,12 +430,7 @@ async fn a_silent_task_that_is_cancelled_is_told_within_its_limit() {
     let id = fixture.task("Act_Do", "wait", "silent").await;
     let worker = Arc::clone(&fixture);
     let work = tokio::spawn(async move { worker.work().await });
-    for _ in 0..1_000 {
-        if fixture.runs() > 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait_until(|| fixture.runs() > 0).await;
     fixture.cancel(&id).await;
     let cancelled = Instant::now();
     assert_eq!(fixture.get(&id).await["status"], "working");
@@ -611,12 +616,7 @@ async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
     });
     let function = Arc::clone(&fixture.function);
     let call = tokio::spawn(async move { function.respond(&event.to_string()).await });
-    for _ in 0..1_000 {
-        if !fixture.events.lock().unwrap().is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait_until(|| !fixture.events.lock().unwrap().is_empty()).await;
     fixture.work().await;
     let response = call.await.unwrap().unwrap();
     assert_eq!(response.body["value"], "done", "{response:?}");

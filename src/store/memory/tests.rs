@@ -136,9 +136,8 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
     for records in [many.collect::<Vec<_>>(), large.to_vec()] {
         let memory = memory(records).await;
         let before = held(&memory);
-        let error = try_put(&memory, "new", &record(21), Over::Nothing, NOW)
-            .await
-            .unwrap_err();
+        let put = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
+        let error = put.unwrap_err();
         assert!(error.is_temporary() && error.is_full());
         assert!(error.to_string().contains("too many calls"), "{error}");
         assert_eq!(held(&memory), before);
@@ -158,10 +157,8 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
 async fn nothing_is_forgotten_if_that_makes_no_room() {
     let memory = memory([record(10), unforgettable(40), unforgettable(40)]).await;
     let before = held(&memory);
-    let error = try_put(&memory, "new", &record(21), Over::Nothing, NOW)
-        .await
-        .unwrap_err();
-    assert!(error.is_full());
+    let put = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
+    assert!(put.unwrap_err().is_full());
     assert_eq!(held(&memory), before);
     let outcome = put(&memory, "new", record(20), Over::Nothing).await;
     assert_eq!(outcome, PutOutcome::Written);
@@ -229,14 +226,8 @@ async fn what_anyone_can_write_takes_half_of_the_memory_and_pushes_nothing_out()
             assert_eq!(outcome, PutOutcome::Written, "{bytes} {id}");
         }
         assert_eq!(held(&memory).len(), fitting + 2);
-        let late = try_put(
-            &memory,
-            "anyone-e",
-            &unforgettable(bytes),
-            Over::Nothing,
-            NOW,
-        )
-        .await;
+        let late = unforgettable(bytes);
+        let late = try_put(&memory, "anyone-e", &late, Over::Nothing, NOW).await;
         assert!(late.unwrap_err().is_full());
         // They make room once they have expired.
         let outcome = try_put(&memory, "anyone-e", &record(0), Over::Nothing, after(1)).await;

@@ -229,9 +229,9 @@ fn a_result_is_an_object_whatever_the_tool_returns() {
 
 /// Generates any value under any keyword, weighted towards plausible schemas.
 fn any_schema() -> impl Strategy<Value = Value> {
-    const KEYWORDS: &str = "type description properties items enum const required oneOf anyOf allOf \
-        not if prefixItems additionalProperties patternProperties minimum pattern default examples \
-        title a b";
+    const KEYWORDS: &str = "type description properties items enum const required oneOf anyOf \
+        allOf not if prefixItems additionalProperties patternProperties minimum pattern default \
+        examples title a b";
     const WORDS: &str = "object array string number integer boolean null a b";
     let one_of = |words: &'static str| select(words.split(' ').collect::<Vec<_>>());
     let leaf = prop_oneof![
