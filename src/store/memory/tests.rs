@@ -136,8 +136,8 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
     for records in [many.collect::<Vec<_>>(), large.to_vec()] {
         let memory = memory(records).await;
         let before = held(&memory);
-        let put = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
-        let error = put.unwrap_err();
+        let refused = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
+        let error = refused.unwrap_err();
         assert!(error.is_temporary() && error.is_full());
         assert!(error.to_string().contains("too many calls"), "{error}");
         assert_eq!(held(&memory), before);
@@ -157,8 +157,8 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
 async fn nothing_is_forgotten_if_that_makes_no_room() {
     let memory = memory([record(10), unforgettable(40), unforgettable(40)]).await;
     let before = held(&memory);
-    let put = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
-    assert!(put.unwrap_err().is_full());
+    let refused = try_put(&memory, "new", &record(21), Over::Nothing, NOW).await;
+    assert!(refused.unwrap_err().is_full());
     assert_eq!(held(&memory), before);
     let outcome = put(&memory, "new", record(20), Over::Nothing).await;
     assert_eq!(outcome, PutOutcome::Written);
@@ -204,8 +204,8 @@ async fn what_anyone_can_write_takes_half_of_the_memory_and_pushes_nothing_out()
         let memory = Memory::new(LIMITS);
         let mut written = 0;
         for id in ["anyone-a", "anyone-b", "anyone-c", "anyone-d"] {
-            let put = try_put(&memory, id, &unforgettable(bytes), Over::Nothing, NOW).await;
-            match put {
+            let outcome = try_put(&memory, id, &unforgettable(bytes), Over::Nothing, NOW).await;
+            match outcome {
                 Ok(outcome) => {
                     assert_eq!(outcome, PutOutcome::Written);
                     written += 1;
