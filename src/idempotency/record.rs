@@ -49,6 +49,7 @@ pub(super) struct CallRecord {
     /// True if the tool must not run twice (see
     /// [`run_at_most_once`](crate::Tool::run_at_most_once)). Such a record is never forgotten
     /// before it expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) at_most_once: bool,
     pub(super) state: CallState,
     /// The task of a call that was handed over.
@@ -70,7 +71,9 @@ pub(super) struct TaskRecord {
     pub(super) owner: String,
     /// The id of the tool.
     pub(super) tool: String,
+    #[serde(with = "milliseconds")]
     pub(super) created_at: SystemTime,
+    #[serde(with = "milliseconds")]
     pub(super) updated_at: SystemTime,
     /// The last message that the tool has reported.
     pub(super) message: Option<String>,
@@ -87,12 +90,31 @@ pub(super) enum CallState {
     /// The tool is running, or its process died.
     Running {
         /// The deadline of the call that wrote the claim, after which the call is over.
+        #[serde(with = "milliseconds")]
         until: SystemTime,
     },
     /// The tool ran; this is the [outcome](super::outcome).
     Finished(#[serde(skip)] Vec<u8>),
     /// The tool ran; there was no room for the outcome.
     OutcomeDropped,
+}
+
+/// Times as numbers: a record in DynamoDB is paid for by its size.
+mod milliseconds {
+    use std::time::{Duration, SystemTime};
+
+    use serde::{Deserialize, Deserializer, Serializer, ser::Error};
+
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        let ms = since.map_err(S::Error::custom)?.as_millis();
+        to.serialize_u64(ms.try_into().map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        let ms = u64::deserialize(from)?;
+        Ok(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
+    }
 }
 
 /// Returns the time of a record before its own are known.

@@ -20,7 +20,7 @@ use lambda_tools::{
 use serde_json::{Value, json};
 
 /// The timeout of tools that hang.
-const SHORT: Duration = Duration::from_millis(100);
+const SHORT: Duration = Duration::from_millis(400);
 
 /// The number of effects that tools had.
 type Effects = Arc<AtomicUsize>;

@@ -275,7 +275,6 @@ def main():
         found = list(broken_definition(tool, validator, shape) if agentcore else broken(tool, names))
         if agentcore and names[tool.get("name")] > 1:
             found.append(("names must be unique", "agentcore"))
-        by_tool.append({provider for _, providers in found for provider in providers.split(", ")})
         refused += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in found]
         if not agentcore:
             doubtful += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in doubts(tool)]

@@ -65,6 +65,7 @@ fn at_rest_api(method: &str, path: &str, body: &str) -> Value {
     let mut event = event("sources/rest-api");
     event["httpMethod"] = method.into();
     event["path"] = path.into();
+    event["pathParameters"]["proxy"] = path.trim_start_matches('/').into();
     event["requestContext"]["path"] = format!("/prod{path}").into();
     let host = event["headers"]["Host"].take();
     event["headers"] = headers();
@@ -121,13 +122,15 @@ async fn progress_and_response(mut streamed: Streamed) -> (Vec<f64>, Value) {
 async fn each_event_of_a_stream_leaves_when_it_is_reported() {
     const STEP: Duration = Duration::from_millis(400);
     let mut platform = Platform::start(&mut long(), &[], &[STREAMING]).await;
-    let call = call("Long_Report", &json!({"to": 3, "step_ms": 400}), "steps");
+    let input = json!({"to": 3, "step_ms": 400});
     // The process has to start first.
     let health = at_function_url("GET", "/health", "");
     text_of(stream(&mut platform, &health, LONG).await).await;
-    for source in [at_function_url, at_rest_api] {
+    let at_url: fn(&str, &str, &str) -> Value = at_function_url;
+    let sources = [(at_url, "url"), (at_rest_api, "rest")];
+    for (source, call_id) in sources {
         let sent = Instant::now();
-        let event = source("POST", "/mcp", &call);
+        let event = source("POST", "/mcp", &call("Long_Report", &input, call_id));
         let mut streamed = stream(&mut platform, &event, LONG).await;
         assert_eq!(streamed.prelude["statusCode"], 200);
         assert_eq!(streamed.header("content-type"), Some("text/event-stream"));

@@ -9,9 +9,15 @@ fn local_lines(variables: &[(&str, &str)]) -> Vec<String> {
     let mut command = toolbox();
     command.env("PORT", "0").envs(variables.iter().copied());
     let mut running = Running::start(&mut command);
+    let mut lines = Vec::new();
+    for _ in 0..2_000 {
+        lines.extend(running.lines());
+        if lines.iter().any(|line| line.contains("claude mcp add")) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     // The warnings about secrets come after the address.
-    let mut lines = vec![running.line_with("Serving tools on", 20)];
-    running.line_with("claude mcp add", 5);
     std::thread::sleep(std::time::Duration::from_millis(300));
     running.signal("TERM");
     assert_eq!(running.ends_within(5), Some(0));
