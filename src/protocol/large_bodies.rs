@@ -20,7 +20,8 @@ pub(crate) struct LargeBodies(Arc<Semaphore>);
 
 impl LargeBodies {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes)))
+        // More bytes than a semaphore can count are no limit.
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
 
     /// Waits for room for a body of this size, no longer than `limit`.
@@ -42,6 +43,11 @@ impl LargeBodies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_size_may_be_the_limit() {
+        LargeBodies::new(usize::MAX);
+    }
 
     #[tokio::test]
     async fn large_bodies_wait_for_room_and_small_ones_need_none() {

@@ -1,4 +1,4 @@
-//! What a program prints instead of serving, such as the list of its tools for `AgentCore`.
+//! The output of a program that does not serve, such as its list of tools for `AgentCore`.
 
 use std::{env, io, io::Write as _};
 

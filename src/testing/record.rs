@@ -408,7 +408,7 @@ mod tests {
         let in_schema = r#"{"request": {"tool_id": "A.B"}}"#;
         let mcp_call = r#"{"method": "tools/call", "params": {"name": "A_B"}}"#;
         let mcp_list = r#"{"method": "tools/list"}"#;
-        // What a caller wrote is no path.
+        // A caller's text never becomes a path.
         let odd = r#"{"tool_id": "../\u0000\u00e9/y"}"#;
         for (request, body, name) in [
             ("GET /tools", "", "0012-get-tools.json"),

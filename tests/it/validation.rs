@@ -287,7 +287,7 @@ async fn integers_of_64_bits_are_exact_and_other_numbers_are_floats() {
     assert_eq!(body["value"], json!({"any": 1e23, "list": [u64::MAX]}));
     let body = respond("Count.Echo", r#"{"any": 100000000000000000000}"#).await;
     assert_eq!(body["value"]["any"], 1e20, "{body}");
-    // A float of this size may stand for another integer.
+    // Several integers round to a float of this size.
     for number in ["9007199254740994.0", "1e18", "100000000000000000000"] {
         let body = respond("Count.Up", &format!(r#"{{"signed": {number}}}"#)).await;
         assert!(

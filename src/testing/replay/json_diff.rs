@@ -35,7 +35,7 @@ pub(super) fn differences(pointer: &str, expected: &Value, actual: &Value) -> Ve
         } else {
             found.extend(inner);
         }
-        // What is removed from a list moves the places of what follows.
+        // Removing an element from a list shifts the positions of the later ones.
         json_patch::patch(&mut rest, &[operation]).expect("an operation of the same patch");
     }
     found

@@ -342,8 +342,8 @@ fn check_long_calls(template: &Template) {
     check_shared_parts(template);
 }
 
-/// Checks that alarms on the log and tasks are those of this repository's template, whose own tests say
-/// what they have to be.
+/// Checks that alarms on the log and tasks are those of this repository's template, whose own tests
+/// check them.
 fn check_shared_parts(template: &Template) {
     static ROOT: LazyLock<Template> =
         LazyLock::new(|| Template::transform(&repository("template.yaml")));

@@ -1,4 +1,4 @@
-//! What the clients keep to themselves: credentials, and the tokens and secrets of calls.
+//! The clients reveal neither credentials nor the tokens and secrets of calls.
 
 use std::process::Command;
 

@@ -178,7 +178,7 @@ async fn a_user_is_named_by_a_rule_and_by_a_claim_that_counts_and_fits() {
     }
 }
 
-/// What the client gets if the provider returns an error: RFC 6749, 4.1.2.1. RFC 9207, 2.4: a
+/// The response to the client if the provider returns an error: RFC 6749, 4.1.2.1. RFC 9207, 2.4: a
 /// provider that always names its issuer must have done so.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_of_the_provider_is_passed_on_by_its_kind() {
@@ -287,7 +287,7 @@ async fn a_verifier_has_a_length_and_the_redirect_uri_may_be_left_out() {
     }
 }
 
-/// What a registration must name, how large it may be, and what it always has.
+/// The required members of a registration, its largest size, and the members that the server sets.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registration_names_addresses_and_is_of_a_public_client() {
     let server = Server::start().await;

@@ -1,5 +1,5 @@
-//! What takes too long for every change, and programs that others have written. `.ci/long` installs what
-//! these tests need, and runs them.
+//! Tests that take too long for every change, or run programs of others. `.ci/long` installs what
+//! they need, and runs them.
 
 pub(crate) mod claude_code;
 mod explorer;
