@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{self, failure, value};
 
 /// The time limit of the tools that exceed it.
-const SHORT: Duration = Duration::from_millis(100);
+const SHORT: Duration = Duration::from_millis(500);
 
 /// The id of every call without one, whose clock and ids are fixed.
 const FIXED_CALL_ID: &str = "00000000-0000-4000-8000-000000000000";
