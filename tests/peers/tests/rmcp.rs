@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use test_support::{
     Running,
     aws::CREDENTIALS,
-    built,
     documents::blocks,
     dynamodb::DynamoDb,
+    function,
     invocations::{Function, Limits},
     isolated,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
@@ -96,7 +96,7 @@ async fn rmcp_works_in_both_eras() {
             unknown_tool: "did you mean Calculator_Add?",
             unauthorized: ["AuthRequired", "HTTP 401 Unauthorized"],
         };
-        let toolbox = || isolated(Command::new(built("sam/Toolbox/bootstrap")));
+        let toolbox = || isolated(Command::new(function("toolbox")));
         let client = async |url: String| {
             let answers = tokio::time::timeout(Duration::from_secs(30), ask(&url, &lifecycle));
             answers.await.expect("rmcp does not finish")
@@ -118,7 +118,7 @@ fn the_page_has_the_program() {
 #[test]
 #[ignore = "needs what sam build makes; run tests/all"]
 fn the_program_of_the_page_lists_and_calls_tools() {
-    let mut toolbox = isolated(Command::new(built("sam/Toolbox/bootstrap")));
+    let mut toolbox = isolated(Command::new(function("toolbox")));
     toolbox.envs([("TOOLS_AUTH", "api-key"), ("TOOLS_API_KEY", KEY)]);
     let (_running, url) = Running::serving(&mut toolbox);
     let run = |key| {
@@ -140,7 +140,7 @@ fn the_program_of_the_page_lists_and_calls_tools() {
 #[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
 async fn rmcp_signs_its_user_in() {
     let provider = OpenId::start();
-    let mut function = isolated(Command::new(built("sam-faults/Faults/bootstrap")));
+    let mut function = isolated(Command::new(function("faults")));
     function.envs([
         ("TOOLS_AUTH", "sign-in"),
         ("TOOLS_SIGN_IN_PROVIDER", "openid"),
@@ -243,7 +243,7 @@ async fn rmcp_polls_tasks_that_outlast_every_request() {
         ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
         ("AWS_ENDPOINT_URL_DYNAMODB", &address),
     ]);
-    let faults = || isolated(Command::new(built("sam-faults/Faults/bootstrap")));
+    let faults = || isolated(Command::new(function("faults")));
     let function = Function::start(faults, &variables).await;
     function.limit(Limits {
         source: Duration::from_secs(3),

@@ -66,7 +66,15 @@ pub fn node() -> PathBuf {
     nodes.next().expect("run tests/all, which installs Node")
 }
 
-/// Returns a deployable artifact that `tests/all` builds.
+/// Returns the program of a function with the features of a deployment, from the folder below
+/// `target` that `TEST_DEPLOYED_BINARIES` names; without that, the one that was built last.
+pub fn function(package: &str) -> PathBuf {
+    let folder = std::env::var("TEST_DEPLOYED_BINARIES");
+    let folder = folder.unwrap_or_else(|_| "debug".into());
+    built(&format!("{folder}/{package}"))
+}
+
+/// Returns what `tests/all` installs or builds below `target`.
 pub fn built(path: &str) -> PathBuf {
     let path = repository("target").join(path);
     assert!(

@@ -1,5 +1,4 @@
-//! The deployed binary, built by `sam build` with the profile, the features and the linker of
-//! production, under a runtime API.
+//! The function as it is deployed, with the features of production, under a runtime API.
 
 use std::{
     fs,
@@ -15,11 +14,10 @@ use serde_json::{Value, json};
 use test_support::{
     Running,
     aws::CREDENTIALS,
-    built,
     dynamodb::{
         Applied, DynamoDb, Interception, Interceptor, OnRequest, OnResponse, Operation, Request,
     },
-    isolated,
+    function, isolated,
     lambda::{LONG, Platform, RUNTIME, calling},
 };
 use tokio::sync::Notify;
@@ -231,7 +229,7 @@ fn memory_of(running: &Running) -> usize {
 async fn large_bodies_neither_exhaust_the_memory_nor_delay_other_requests() {
     let mut command = isolated(Command::new("prlimit"));
     command.arg(format!("--data={}", 256 << 20));
-    command.arg(built("sam-faults/Faults/bootstrap"));
+    command.arg(function("faults"));
     command.env("KEY", "stored-0123456789").envs(RUNTIME);
     let (running, url) = Running::serving(&mut command);
     let before = memory_of(&running);

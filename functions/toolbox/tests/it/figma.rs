@@ -1,16 +1,14 @@
 //! The function whose tools are made from Figma's OpenAPI document. Prism, a mock server, plays Figma.
 
 use serde_json::{Value, json};
-use test_support::{lambda::calling, prism::Prism, rie::Rie};
-
-use crate::support::figma;
+use test_support::{built, lambda::calling, prism::Prism, rie::Rie};
 
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
 async fn the_deployed_function_calls_the_api_as_its_document_says() {
     let prism = Prism::start("figma");
     let settings = [("API_URL", &*prism.url), ("FIGMA_TOKEN", "figd_token")];
-    let function = Rie::start(figma().get_program(), &settings).await;
+    let function = Rie::start(&built("lambda/figma/bootstrap"), &settings).await;
     let input = json!({"file_key": "abc", "message": "Looks good"});
     let call = json!({"tool_id": "Figma.PostComment", "input": input});
     let answer = function.invoke(&calling(&call, &[])).await;

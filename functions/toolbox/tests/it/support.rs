@@ -4,37 +4,20 @@ use std::process::Command;
 
 use lambda_tools::{Auth, EventKind, Server, Tool, idempotency::Idempotency, secrets::Secrets};
 
-pub(crate) use test_support::{Running, built, installed, isolated, repository};
+pub(crate) use test_support::{Running, function, installed, isolated, repository};
 
-/// Returns the function, without inherited variables that could change its behaviour: the deployed
-/// binary if `tests/all` has built it, otherwise the tests' binary, which has another profile.
+/// Returns the function, without inherited variables that could change its behaviour.
 pub(crate) fn toolbox() -> Command {
-    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
-    isolated(if is_deployed_built {
-        Command::new(built("sam/Toolbox/bootstrap"))
-    } else {
-        Command::new(env!("CARGO_BIN_EXE_toolbox"))
-    })
+    let is_deployed = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
+    let program = is_deployed.then(|| function("toolbox"));
+    isolated(Command::new(
+        program.unwrap_or_else(|| env!("CARGO_BIN_EXE_toolbox").into()),
+    ))
 }
 
-/// Returns the function of Figma's tools, selected like [`toolbox`].
-pub(crate) fn figma() -> Command {
-    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
-    isolated(Command::new(built(if is_deployed_built {
-        "lambda/figma/bootstrap"
-    } else {
-        "debug/figma"
-    })))
-}
-
-/// Returns the function of faulty tools, selected like [`toolbox`].
+/// Returns the function of faulty tools, like [`toolbox`].
 pub(crate) fn faults() -> Command {
-    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
-    isolated(Command::new(built(if is_deployed_built {
-        "sam-faults/Faults/bootstrap"
-    } else {
-        "debug/faults"
-    })))
+    isolated(Command::new(function("faults")))
 }
 
 /// Returns a server of these tools that takes no setting from the environment of the tests, except
