@@ -42,6 +42,7 @@ use sign_in::SignIn;
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Auth {
     keys: Vec<ApiKeys>,
     jwt: Vec<Jwt>,
@@ -56,7 +57,6 @@ pub struct Auth {
 impl Auth {
     /// Lets anyone call, and ignores an `Authorization` header. Use this locally, or behind IAM or
     /// an API Gateway authorizer.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
@@ -64,7 +64,6 @@ impl Auth {
     /// Accepts these credentials, too. Each kind keeps its rules; only [scopes](Self::scope) apply
     /// to all. [`Auth::none`] accepts no credentials, and adds nothing. Of several
     /// [`SignIn`](crate::SignIn)s, the last one counts.
-    #[must_use]
     pub fn or(mut self, other: impl Into<Self>) -> Self {
         let other = other.into();
         self.keys.extend(other.keys);
@@ -81,7 +80,6 @@ impl Auth {
     /// [`or`](Self::or), because clients are told one list of scopes; callers without a token, such
     /// as those with API keys, have no scopes and are not restricted. A text with spaces names
     /// several scopes.
-    #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.extend(separate_scopes(&scope.into()));
         self

@@ -36,6 +36,7 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = (
 /// serve(server).await
 /// # }
 /// ```
+#[must_use]
 pub struct Server {
     pub(crate) toolkit: Arc<Toolkit>,
     pub(crate) base_path: Option<String>,
@@ -66,7 +67,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server with the default configuration.
-    #[must_use]
     pub fn new(toolkit: Toolkit) -> Self {
         Self {
             toolkit: Arc::new(toolkit),
@@ -100,7 +100,6 @@ impl Server {
     /// Serves all routes under this path as well: with `/agents`, tools can be called at
     /// `/agents/tools/call`. Use it for custom domains whose base path mapping remains in the path.
     /// The names of API Gateway stages need no base path; they are stripped automatically.
-    #[must_use]
     pub fn base_path(mut self, path: impl Into<String>) -> Self {
         self.base_path = Some(path.into());
         self
@@ -114,7 +113,6 @@ impl Server {
     ///
     /// Set it if the domain is a wildcard, such as `*.example.com`: the event names the subdomain
     /// that the client chose, so that tokens for all subdomains would be accepted.
-    #[must_use]
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());
         self
@@ -122,7 +120,6 @@ impl Server {
 
     /// Sets who may call: [`Auth`], or one kind of credentials. By default the environment decides
     /// (see [`serve`](crate::serve)).
-    #[must_use]
     pub fn auth(mut self, auth: impl Into<Auth>) -> Self {
         self.auth = Some(auth.into());
         self
@@ -130,7 +127,6 @@ impl Server {
 
     /// Sets the source of secrets that calls do not bring. By default the environment decides (see
     /// [`serve`](crate::serve)), and [`testing`](crate::testing) has no store.
-    #[must_use]
     pub fn secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = Some(secrets);
         self
@@ -139,7 +135,6 @@ impl Server {
     /// Sets where calls are recorded, so that a repeated call has no second effect. By default the
     /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) records
     /// nothing.
-    #[must_use]
     pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
         self.idempotency = Some(idempotency);
         self
@@ -147,7 +142,6 @@ impl Server {
 
     /// Adds a limit on the number of calls that run: see [`quotas`](crate::quotas). Without any, the
     /// environment decides (see [`serve`](crate::serve)).
-    #[must_use]
     pub fn quota(mut self, quota: Quota) -> Self {
         self.quotas.push(quota);
         self
@@ -157,7 +151,6 @@ impl Server {
     /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) has no
     /// providers.
     #[cfg(feature = "oauth")]
-    #[must_use]
     pub fn oauth(mut self, oauth: OAuth) -> Self {
         self.oauth = Some(oauth);
         self
@@ -171,7 +164,6 @@ impl Server {
     /// Server::new(toolkit).protocols([Protocol::Oxp])
     /// # }
     /// ```
-    #[must_use]
     pub fn protocols(mut self, protocols: impl IntoIterator<Item = Protocol>) -> Self {
         let chosen: Vec<_> = protocols.into_iter().collect();
         // In the order of `Protocol::ALL`, without duplicates.
@@ -183,7 +175,6 @@ impl Server {
     /// Describes the server, for MCP's `serverInfo` and `instructions`, for `info` in OpenTool's
     /// `/opentool/load`, for `/opentool/version`, and for the pages on which users let tools use
     /// their accounts. By default, the title is `Tools` and the version `1.0.0`.
-    #[must_use]
     pub fn info(mut self, info: ServerInfo) -> Self {
         self.info = info;
         self
@@ -194,7 +185,6 @@ impl Server {
     /// version. By default the environment decides (see [`serve`](crate::serve)).
     ///
     /// AWS charges for each metric of each tool and version; `docs/monitoring.md` lists them.
-    #[must_use]
     pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
         self.metrics = Some(Metrics::in_namespace(namespace));
         self
@@ -204,7 +194,6 @@ impl Server {
     /// limit). A larger body is rejected with a 400, as is a body with more than one value for
     /// every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes can take
     /// hundreds in memory. MCP responds to a body that is too large with a 413.
-    #[must_use]
     pub fn max_request_size(mut self, bytes: usize) -> Self {
         self.max_request_size = bytes.min(LARGEST_PAYLOAD);
         self
@@ -215,7 +204,6 @@ impl Server {
     /// always may, and so may programs, which send no origin. These pages may also read the responses.
     /// By default the environment decides (see [`serve`](crate::serve)). The local server has its own
     /// check.
-    #[must_use]
     pub fn allowed_origins<O: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = O>,
@@ -227,7 +215,6 @@ impl Server {
     /// Sets the kinds of events that the function accepts on Lambda; an event of another kind fails the
     /// invocation. By default the environment decides (see [`serve`](crate::serve)); without a setting,
     /// and in [`testing`](crate::testing), these are [`EventKind::DEFAULT`].
-    #[must_use]
     pub fn events(mut self, kinds: impl IntoIterator<Item = EventKind>) -> Self {
         self.events = Some(kinds.into_iter().collect());
         self
@@ -242,7 +229,6 @@ impl Server {
     /// the response transfer mode `STREAM`. By default the environment decides (see
     /// [`serve`](crate::serve)); without a setting, responses are whole. The local server always
     /// streams.
-    #[must_use]
     pub fn streaming(mut self, kinds: impl IntoIterator<Item = EventKind>) -> Self {
         self.streaming = Some(kinds.into_iter().collect());
         self
@@ -250,7 +236,6 @@ impl Server {
 
     /// Sets the header in which an `AgentCore` Gateway passes on the user of a call
     /// ([`agentcore`](crate::agentcore)). Without it, such calls have no user.
-    #[must_use]
     pub fn agentcore_user(mut self, user: AgentCoreUser) -> Self {
         self.agentcore_user = Some(user);
         self
@@ -259,7 +244,6 @@ impl Server {
     /// Shows each caller only the tools that its token has the [scopes](crate::Tool::scope) for. By
     /// default lists show all tools, because clients ask their user for a missing scope only when
     /// they call a tool. Callers without a token see all tools.
-    #[must_use]
     pub fn list_only_callable_tools(mut self) -> Self {
         self.lists_callable = true;
         self
@@ -267,7 +251,6 @@ impl Server {
 
     /// Sets the time after which an MCP client that supports tasks gets a task instead of the outcome
     /// of a tool in the [background](crate::Tool::background): 2 seconds by default.
-    #[must_use]
     pub fn task_after(mut self, time: Duration) -> Self {
         self.task_after = time;
         self
@@ -278,7 +261,6 @@ impl Server {
     /// environment decides (see [`serve`](crate::serve)); without a setting, only the local server
     /// has it. The program's own routes at `/` and `/explorer.json` replace it.
     #[cfg(feature = "explorer")]
-    #[must_use]
     pub fn explorer(mut self, is_served: bool) -> Self {
         self.explorer = Some(is_served);
         self
@@ -286,7 +268,6 @@ impl Server {
 
     /// Sets a health check. While it returns `false`, `/health` responds with a 503 and calls are
     /// rejected (in OXP, with a 400). OXP 1.0, `GET /health`.
-    #[must_use]
     pub fn healthy_when(mut self, is_healthy: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_healthy = Some(Box::new(is_healthy));
         self
@@ -305,7 +286,6 @@ impl Server {
     /// # }
     /// ```
     #[cfg(feature = "graceful-shutdown")]
-    #[must_use]
     pub fn on_shutdown<F>(mut self, hook: impl FnOnce() -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -316,7 +296,6 @@ impl Server {
 
     /// Changes the router, for example to add layers (CORS, compression, limits) or your own
     /// routes. Of [direct calls](EventKind::Direct), only messages of MCP pass through it.
-    #[must_use]
     pub fn map_router(mut self, change: impl FnOnce(Router) -> Router + Send + 'static) -> Self {
         self.router_changes.push(Box::new(change));
         self

@@ -17,6 +17,7 @@ use crate::tool::content::is_uri;
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
+#[must_use]
 pub struct ServerInfo {
     title: String,
     description: String,
@@ -30,7 +31,6 @@ impl ServerInfo {
     /// Sets the title and the version, `x.y.z`; the description is `Tools for AI agents.`
     ///
     /// An invalid version is an error at start-up.
-    #[must_use]
     pub fn new(title: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -41,7 +41,6 @@ impl ServerInfo {
     }
 
     /// Sets the description.
-    #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
@@ -50,7 +49,6 @@ impl ServerInfo {
     /// Sets where users can ask questions: an `https://` URL, or an address such as
     /// `mailto:help@example.com`. Every page on which users let tools use their accounts links to
     /// it. An invalid URL is an error at start-up.
-    #[must_use]
     pub fn support_url(mut self, url: impl Into<String>) -> Self {
         self.support_url = Some(url.into());
         self

@@ -38,6 +38,7 @@ pub(super) const SHORTEST_SECRET: usize = 32;
 /// let auth = Auth::from(Jwt::with_secret_ids(["A"])).or(bound);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Jwt {
     /// The ids of each signer's secrets.
     signers: Vec<SecretRotation>,
@@ -50,7 +51,6 @@ impl Jwt {
     /// 7518, 3.2). Each id is a separate signer, and the `sub` claim names a caller of that signer:
     /// the same `sub` from two signers means two callers, each with its own users and grants.
     /// `"A|A_NEXT"` names two secrets of one signer, for rotation.
-    #[must_use]
     pub fn with_secret_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         install_cryptography();
         Self {
@@ -61,7 +61,6 @@ impl Jwt {
     }
 
     /// Adds an audience that the `aud` claim may name.
-    #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
@@ -71,7 +70,6 @@ impl Jwt {
     /// [`Context::user_id`](crate::Context::user_id). A call that names another user is rejected,
     /// and so is a call that names any user if its token has no `sub`. Callers with API keys may
     /// name any user.
-    #[must_use]
     pub fn subject_is_user(mut self) -> Self {
         self.subject_is_user = true;
         self

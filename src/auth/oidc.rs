@@ -40,6 +40,7 @@ pub use key_set::KeySet;
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Oidc {
     url: Arc<str>,
     rules: ClaimRules,
@@ -49,7 +50,6 @@ pub struct Oidc {
 impl Oidc {
     /// Accepts the tokens of the issuer at `url`, as in its metadata, which uses HTTPS unless its
     /// host is this machine.
-    #[must_use]
     pub fn issuer(url: impl Into<String>) -> Self {
         install_cryptography();
         let url = Arc::<str>::from(url.into());
@@ -61,7 +61,6 @@ impl Oidc {
     }
 
     /// Adds an audience that the `aud` claim may name.
-    #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.rules.audiences.push(audience.into());
         self
@@ -69,7 +68,6 @@ impl Oidc {
 
     /// Accepts tokens that have no `aud` claim if their `client_id` claim is this one, as with
     /// Cognito's tokens that are not bound to a resource.
-    #[must_use]
     pub fn client_id(mut self, id: impl Into<String>) -> Self {
         self.rules.client_ids.push(id.into());
         self
@@ -77,14 +75,12 @@ impl Oidc {
 
     /// Uses this claim as the user, in place of `sub`. Its value must be unique within the issuer
     /// and never pass to another person, as email addresses may.
-    #[must_use]
     pub fn user_claim(mut self, name: impl Into<String>) -> Self {
         self.rules.user_claim = name.into();
         self
     }
 
     /// Uses this claim as the user's groups, in place of `groups` and `cognito:groups`.
-    #[must_use]
     pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
         self.rules.group_claims = vec![name.into()];
         self

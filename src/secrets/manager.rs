@@ -42,6 +42,7 @@ use refusal::{arn, is_absent, request_error, result_of_error};
 /// (`…:secret:NAME` and `…:secret:NAME-??????`), Secrets Manager reports a missing secret as
 /// missing; otherwise it reports that access is denied.
 #[derive(Debug, Default)]
+#[must_use]
 pub struct SecretsManager {
     layout: SecretLayout,
     client: OnceLock<Client>,
@@ -64,13 +65,11 @@ impl Default for SecretLayout {
 
 impl SecretsManager {
     /// Reads one secret for each id, with the id as its name.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Reads one secret for each id, named with the prefix and the id.
-    #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         self.layout = SecretLayout::Each { prefix };
@@ -78,7 +77,6 @@ impl SecretsManager {
     }
 
     /// Reads one secret for all ids, by name or ARN: a JSON object with the ids as keys.
-    #[must_use]
     pub fn json(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.layout = SecretLayout::Json { name };
@@ -86,7 +84,6 @@ impl SecretsManager {
     }
 
     /// Sets the client, for your own region, credentials or endpoint.
-    #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self

@@ -45,6 +45,7 @@ const SERVICE: &str = "AWS Systems Manager Parameter Store";
 /// customer-managed. Parameter Store refuses a whole request because of one parameter that the role
 /// may not read; the other ones are then read with one request each.
 #[derive(Debug, Default)]
+#[must_use]
 pub struct ParameterStore {
     prefix: String,
     client: OnceLock<Client>,
@@ -52,21 +53,18 @@ pub struct ParameterStore {
 
 impl ParameterStore {
     /// Reads one parameter for each id, with the id as its name.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Reads one parameter for each id, named with the prefix and the id. A name with slashes
     /// must begin with one.
-    #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
     /// Sets the client, for your own region, credentials or endpoint.
-    #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self

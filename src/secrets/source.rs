@@ -24,6 +24,7 @@ const LONGEST: Duration = Duration::from_hours(365 * 24);
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Secrets {
     pub(super) store: Option<Arc<dyn SecretStore>>,
     pub(super) cache_for: Duration,
@@ -37,7 +38,6 @@ pub struct Secrets {
 impl Secrets {
     /// Takes secrets from your own store, from [`SecretsManager`](super::SecretsManager), or from
     /// [`ParameterStore`](super::ParameterStore).
-    #[must_use]
     pub fn from_store(store: impl SecretStore + 'static) -> Self {
         Self {
             store: Some(Arc::new(store)),
@@ -46,7 +46,6 @@ impl Secrets {
     }
 
     /// Uses no store: calls must bring the secrets that tools need.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             store: None,
@@ -60,7 +59,6 @@ impl Secrets {
 
     /// Takes secrets from the environment variables whose names are the secrets' ids. The variables
     /// are read each time.
-    #[must_use]
     pub fn environment() -> Self {
         Self::from_store(Environment::new(None))
     }
@@ -68,7 +66,6 @@ impl Secrets {
     /// Does the same as [`Secrets::environment`], but reads variables that are not set from a
     /// dotenv file (one `NAME=value` per line). The file may be missing. A `$` in a value that is
     /// not in single quotes refers to another variable.
-    #[must_use]
     pub fn environment_and_file(file: impl Into<PathBuf>) -> Self {
         let file = Some(file.into());
         Self {
@@ -78,7 +75,6 @@ impl Secrets {
     }
 
     /// Takes secrets from the program itself, for tests.
-    #[must_use]
     pub fn fixed<I: Into<String>, V: Into<Secret>>(
         secrets: impl IntoIterator<Item = (I, V)>,
     ) -> Self {
@@ -89,7 +85,6 @@ impl Secrets {
     /// Sets how long a value is used before it is read again: 5 minutes by default. With zero, it
     /// is read for every call; even then, a missing or unreadable secret is remembered for 10
     /// seconds, and a store that failed is not read again for one second.
-    #[must_use]
     pub fn cache_for(mut self, time: Duration) -> Self {
         self.cache_for = time.min(LONGEST);
         self
@@ -97,7 +92,6 @@ impl Secrets {
 
     /// Sets how much longer the last good value is used while the store cannot be reached or
     /// throttles: one hour by default. Has no effect if values are not cached.
-    #[must_use]
     pub fn stale_for(mut self, time: Duration) -> Self {
         self.stale_for = time;
         self
@@ -105,14 +99,12 @@ impl Secrets {
 
     /// Sets how long the store may take to respond: 3 seconds by default. A call waits for at most
     /// half of the time that it has left.
-    #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = time.min(LONGEST);
         self
     }
 
     /// Ignores the secrets that calls bring in `context.secrets`.
-    #[must_use]
     pub fn only_from_store(mut self) -> Self {
         self.from_calls = false;
         self
