@@ -8,6 +8,7 @@ pub(crate) mod metrics;
 #[cfg_attr(not(feature = "otlp"), path = "observe/otlp/off.rs")]
 pub(crate) mod otlp;
 pub(crate) mod panics;
+mod request_end;
 pub(crate) mod request_log;
 pub(crate) mod spans;
 #[cfg(test)]

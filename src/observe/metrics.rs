@@ -10,38 +10,13 @@ use std::{
 
 use serde_json::{Number, Value, json};
 
-use crate::{
-    ToolId, clock::epoch_millis, secrets::CacheUse, text::milliseconds, tool::reason::Reason,
-};
+use super::request_end::RequestEnd;
+use crate::{ToolId, clock::epoch_millis, secrets::CacheUse, text::milliseconds};
 
 /// The metrics, which are written to standard output under this namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     namespace: String,
-}
-
-/// The metrics of one request.
-pub(crate) struct RequestMetrics<'a> {
-    /// `None` if the request names no tool of this server: names that callers make up must not
-    /// become a dimension, because each value of a dimension costs the owner money.
-    pub(crate) tool: Option<&'a ToolId>,
-    pub(crate) end: RequestEnd,
-    pub(crate) duration: Duration,
-    pub(crate) cache: CacheUse,
-}
-
-/// The way a request ended.
-pub(crate) enum RequestEnd {
-    Success,
-    Failure,
-    Rejection {
-        reason: Reason,
-        /// The number of invalid parameters.
-        parameters: usize,
-    },
-    Replay,
-    /// The caller stopped waiting.
-    Abandoned,
 }
 
 /// A metric's name, its unit and its value.
@@ -57,32 +32,46 @@ impl Metrics {
         &self.namespace
     }
 
-    /// Writes the metrics of a request.
-    pub(crate) fn count(&self, request: &RequestMetrics<'_>, now: SystemTime) {
-        let line = format!("{}\n", self.line(request, now));
+    /// Writes the metrics of a request. `tool` is `None` if it names no tool of this server: names
+    /// that callers make up must not become a dimension, because each value of a dimension costs the
+    /// owner money.
+    pub(crate) fn count(
+        &self,
+        tool: Option<&ToolId>,
+        end: &RequestEnd<'_>,
+        duration: Duration,
+        cache: CacheUse,
+        now: SystemTime,
+    ) {
+        let line = self.line(tool, end, by_tool(end, duration, cache), now);
+        let line = format!("{line}\n");
         // A single write, so that lines of concurrent calls do not mix. An error cannot be
         // reported anywhere.
         let _ = io::stdout().lock().write_all(line.as_bytes());
     }
 
-    fn line(&self, request: &RequestMetrics<'_>, now: SystemTime) -> Value {
-        let mut measurements = request.by_tool();
+    fn line(
+        &self,
+        tool: Option<&ToolId>,
+        end: &RequestEnd<'_>,
+        mut measurements: Vec<Measurement>,
+        now: SystemTime,
+    ) -> Value {
         let mut directives = vec![self.directive(&["tool", "version"], &measurements)];
-        let mut reason = None;
-        if let RequestEnd::Rejection { reason: word, .. } = request.end {
+        let reason = end.reason.filter(|_| end.outcome == "rejection");
+        if reason.is_some() {
             let rejections = ("Rejections", "Count", 1.into());
             let by_reason = ["tool", "version", "reason"];
             directives.push(self.directive(&by_reason, std::slice::from_ref(&rejections)));
             measurements.push(rejections);
-            reason = Some(word.as_str());
         }
-        let version = request.tool.map(|tool| tool.version().to_string());
+        let version = tool.map(|tool| tool.version().to_string());
         let mut line = json!({
             "_aws": {
                 "Timestamp": epoch_millis(now),
                 "CloudWatchMetrics": directives,
             },
-            "tool": request.tool.map_or("none", ToolId::qualified),
+            "tool": tool.map_or("none", ToolId::qualified),
             "version": version.as_deref().unwrap_or("none"),
         });
         if let Some(reason) = reason {
@@ -101,28 +90,23 @@ impl Metrics {
     }
 }
 
-impl RequestMetrics<'_> {
-    /// Omits zero counts: a metric costs the owner money as soon as it has a value.
-    fn by_tool(&self) -> Vec<Measurement> {
-        let mut measurements = vec![
-            ("Calls", "Count", 1.into()),
-            ("Duration", "Milliseconds", milliseconds(self.duration)),
-        ];
-        let mut add = |name, count: usize| {
-            if count > 0 {
-                measurements.push((name, "Count", count.into()));
-            }
-        };
-        match self.end {
-            RequestEnd::Success | RequestEnd::Abandoned => {}
-            RequestEnd::Failure => add("Failures", 1),
-            RequestEnd::Rejection { parameters, .. } => add("ValidationErrors", parameters),
-            RequestEnd::Replay => add("Replays", 1),
-        }
-        add("SecretCacheHits", self.cache.hits);
-        add("SecretCacheMisses", self.cache.misses);
-        measurements
-    }
+/// Omits zero counts: a metric costs the owner money as soon as it has a value.
+fn by_tool(end: &RequestEnd<'_>, duration: Duration, cache: CacheUse) -> Vec<Measurement> {
+    let is_failure = end.outcome == "failure" && !end.is_replay;
+    let counts = [
+        ("Failures", is_failure.into()),
+        ("ValidationErrors", end.invalid_parameters),
+        ("Replays", end.is_replay.into()),
+        ("SecretCacheHits", cache.hits),
+        ("SecretCacheMisses", cache.misses),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let counts = counts.map(|(name, count)| (name, "Count", count.into()));
+    let always = [
+        ("Calls", "Count", 1.into()),
+        ("Duration", "Milliseconds", milliseconds(duration)),
+    ];
+    always.into_iter().chain(counts).collect()
 }
 
 #[cfg(test)]
@@ -130,16 +114,12 @@ mod tests {
     use std::{collections::BTreeSet, time::UNIX_EPOCH};
 
     use super::*;
+    use crate::tool::reason::Reason;
 
-    fn line(tool: Option<&ToolId>, end: RequestEnd, cache: CacheUse) -> Value {
-        let request = RequestMetrics {
-            tool,
-            end,
-            duration: Duration::from_micros(1500),
-            cache,
-        };
+    fn line(tool: Option<&ToolId>, end: &RequestEnd<'_>, cache: CacheUse) -> Value {
+        let measurements = by_tool(end, Duration::from_micros(1500), cache);
         let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        Metrics::in_namespace("Agents").line(&request, now)
+        Metrics::in_namespace("Agents").line(tool, end, measurements, now)
     }
 
     #[test]
@@ -147,7 +127,11 @@ mod tests {
         let tool: ToolId = "SMS.Send@0.1.2".parse().unwrap();
         let cache = CacheUse { hits: 2, misses: 1 };
         let count = |name: &str| json!({"Name": name, "Unit": "Count"});
-        let line = line(Some(&tool), RequestEnd::Failure, cache);
+        let end = RequestEnd {
+            outcome: "failure",
+            ..RequestEnd::default()
+        };
+        let line = line(Some(&tool), &end, cache);
         let expected = json!({
             "_aws": {
                 "Timestamp": 1_700_000_000_123_u64,
@@ -176,11 +160,13 @@ mod tests {
 
     #[test]
     fn a_rejection_is_also_counted_by_reason() {
-        let end = RequestEnd::Rejection {
-            reason: Reason::InvalidInput,
-            parameters: 3,
+        let end = RequestEnd {
+            outcome: "rejection",
+            reason: Some("invalid_input"),
+            invalid_parameters: 3,
+            ..RequestEnd::default()
         };
-        let line = line(None, end, CacheUse::default());
+        let line = line(None, &end, CacheUse::default());
         let directives = &line["_aws"]["CloudWatchMetrics"];
         assert_eq!(
             directives[1]["Dimensions"],
@@ -196,7 +182,7 @@ mod tests {
 
     #[test]
     fn zero_counts_are_omitted() {
-        let line = line(None, RequestEnd::Success, CacheUse::default());
+        let line = line(None, &RequestEnd::default(), CacheUse::default());
         let names: Vec<_> = line
             .as_object()
             .unwrap()

@@ -5,10 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use super::{REQUEST_TARGET, RequestLog};
 use crate::{
     Failure,
-    observe::{
-        metrics::{RequestEnd, RequestMetrics},
-        otlp, spans,
-    },
+    observe::{otlp, request_end::RequestEnd, spans},
     text::{self, clipped},
     tool::{
         reason::Reason,
@@ -22,18 +19,18 @@ use crate::{
 const LONGEST_MESSAGE: usize = 4096;
 
 macro_rules! write_line {
-    ($level:ident, $log:ident, $line:ident, $elapsed:ident) => {
+    ($level:ident, $log:ident, $end:ident, $elapsed:ident) => {
         tracing::$level!(
             target: REQUEST_TARGET,
             tool = $log.trail.requested_tool.as_deref(),
             version = $log.trail.version(),
-            outcome = $line.outcome,
-            reason = $line.reason,
+            outcome = $end.outcome,
+            reason = $end.reason,
             call_id = $log.trail.call_id.as_deref(),
-            tool_ms = $line.tool_ms,
-            replayed = $line.replayed,
-            can_retry = $line.can_retry,
-            developer_message = $line.developer_message.as_deref(),
+            tool_ms = $end.tool_ms,
+            replayed = $end.is_replay.then_some(true),
+            can_retry = $end.can_retry,
+            developer_message = $end.developer_message.as_deref(),
             duration_ms = milliseconds($elapsed),
             dialect = $log.dialect,
             caller = $log.caller.as_deref(),
@@ -47,34 +44,16 @@ macro_rules! write_line {
     };
 }
 
-/// The fields of a request's line that depend on its outcome.
-#[derive(Default)]
-struct RequestLine<'a> {
-    outcome: &'static str,
-    reason: Option<&'static str>,
-    tool_ms: Option<f64>,
-    replayed: Option<bool>,
-    can_retry: Option<bool>,
-    /// The text that the tool, or this library, wrote for the log.
-    developer_message: Option<Cow<'a, str>>,
-}
-
-impl RequestLine<'_> {
-    fn is_problem(&self) -> bool {
-        self.reason.is_some() || self.developer_message.is_some()
-    }
-}
-
 impl RequestLog {
     /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
     pub(crate) fn write_list(&mut self, failure: Option<&str>) {
-        let line = RequestLine {
+        let end = RequestEnd {
             outcome: failure.map_or("success", |_| "failure"),
             developer_message: failure.map(Cow::Borrowed),
-            ..RequestLine::default()
+            ..RequestEnd::default()
         };
         // Lists have neither a span nor metrics.
-        self.write(&line);
+        self.write(&end);
     }
 
     /// Writes the line of a request about a task, of this tool, or the reason why there is none.
@@ -96,31 +75,26 @@ impl RequestLog {
 
     /// Writes the line of a call that was not rejected.
     pub(crate) fn write_call(&mut self, summary: &CallSummary<'_>) {
-        let mut end = RequestEnd::Success;
-        let mut line = RequestLine {
+        let mut end = RequestEnd {
             outcome: "success",
             tool_ms: summary.duration.and_then(milliseconds),
-            replayed: summary.is_replay.then_some(true),
-            ..RequestLine::default()
+            is_replay: summary.is_replay,
+            ..RequestEnd::default()
         };
         match summary.failure.map(Failure::parts) {
             None => {}
-            Some(_) if summary.is_task => line.outcome = "task",
-            Some(parts) if parts.question.is_some() => line.outcome = "input_required",
+            Some(_) if summary.is_task => end.outcome = "task",
+            Some(parts) if parts.question.is_some() => end.outcome = "input_required",
             Some(parts) => {
                 let detail = parts.developer_message.as_deref();
-                line.outcome = "failure";
-                line.reason = Some(parts.reason.as_str());
-                line.can_retry = Some(parts.can_retry);
+                end.outcome = "failure";
+                end.reason = Some(parts.reason.as_str());
+                end.can_retry = Some(parts.can_retry);
                 // The message is for the caller, and often quotes the input.
-                line.developer_message = detail.map(|it| clipped(it, LONGEST_MESSAGE));
-                end = RequestEnd::Failure;
+                end.developer_message = detail.map(|it| clipped(it, LONGEST_MESSAGE));
             }
         }
-        if summary.is_replay {
-            end = RequestEnd::Replay;
-        }
-        self.finish(&line, end);
+        self.finish(&end);
     }
 
     /// Writes the line of a rejected request, with its invalid parameters, if any.
@@ -130,33 +104,32 @@ impl RequestLog {
         detail: &str,
         errors: Option<&ParameterErrors>,
     ) {
-        let line = RequestLine {
+        let end = RequestEnd {
             outcome: "rejection",
             reason: Some(reason.as_str()),
+            invalid_parameters: errors.map_or(0, ParameterErrors::len),
             developer_message: Some(self.developer_message(detail, errors).into()),
-            ..RequestLine::default()
+            ..RequestEnd::default()
         };
-        let parameters = errors.map_or(0, ParameterErrors::len);
-        self.finish(&line, RequestEnd::Rejection { reason, parameters });
+        self.finish(&end);
     }
 
     /// Writes the line of a request for a call, counts it, and ends its span.
-    fn finish(&mut self, line: &RequestLine<'_>, end: RequestEnd) {
-        let elapsed = self.write(line);
-        let error_type = line.reason.unwrap_or(line.outcome);
-        self.end_span(line.is_problem().then_some(error_type));
+    fn finish(&mut self, end: &RequestEnd<'_>) {
+        let elapsed = self.write(end);
+        self.end_span(end.problem());
         self.count(end, elapsed);
     }
 
     /// Writes a line: the same fields for all outcomes, at the level of the outcome. Returns the
     /// request's duration.
-    fn write(&mut self, line: &RequestLine<'_>) -> Duration {
+    fn write(&mut self, end: &RequestEnd<'_>) -> Duration {
         self.is_written = true;
         let (log, elapsed) = (&*self, self.elapsed());
-        if line.is_problem() {
-            write_line!(warn, log, line, elapsed);
+        if end.problem().is_some() {
+            write_line!(warn, log, end, elapsed);
         } else {
-            write_line!(info, log, line, elapsed);
+            write_line!(info, log, end, elapsed);
         }
         elapsed
     }
@@ -189,18 +162,14 @@ impl RequestLog {
         }
     }
 
-    fn count(&self, end: RequestEnd, duration: Duration) {
+    fn count(&self, end: &RequestEnd<'_>, duration: Duration) {
         let metrics = self.observer.metrics.as_ref();
         let Some(metrics) = metrics.filter(|_| self.trail.span.is_some()) else {
             return;
         };
-        let request = RequestMetrics {
-            tool: self.trail.tool.as_ref().map(|tool| &tool.id),
-            end,
-            duration,
-            cache: self.trail.cache,
-        };
-        metrics.count(&request, self.observer.wall_clock.now());
+        let tool = self.trail.tool.as_ref().map(|tool| &tool.id);
+        let now = self.observer.wall_clock.now();
+        metrics.count(tool, end, duration, self.trail.cache, now);
     }
 }
 
@@ -209,12 +178,12 @@ impl Drop for RequestLog {
         if self.is_written {
             return;
         }
-        let line = RequestLine {
+        let end = RequestEnd {
             outcome: "abandoned",
             developer_message: Some("The request was dropped before it was answered.".into()),
-            ..RequestLine::default()
+            ..RequestEnd::default()
         };
-        self.finish(&line, RequestEnd::Abandoned);
+        self.finish(&end);
     }
 }
 
