@@ -3,12 +3,8 @@
 //! `tracing-subscriber`'s own JSON nests them in an object for the span, so a query for a
 //! `requestId` finds the line of the call, but not the lines logged by its tool.
 
-use std::{
-    fmt::{self, Debug, Display},
-    io::Write,
-};
+use std::fmt::{self, Debug, Display};
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::{
     Event, Subscriber,
@@ -56,59 +52,56 @@ where
     ) -> fmt::Result {
         let mut time = String::with_capacity(32);
         SystemTime.format_time(&mut Writer::new(&mut time))?;
-        let level = event.metadata().level();
-        let mut line = Vec::with_capacity(512);
-        // Writing to memory does not fail, here or below.
-        let _ = write!(line, "{{\"timestamp\":\"{time}\",\"level\":\"{level}\"");
         let target = event.metadata().target();
-        let reserved: &[&str] = if target.starts_with("lambda_tools::") {
-            &[]
-        } else {
-            &RESERVED
+        let is_ours = target.starts_with("lambda_tools::");
+        let is_request = target == REQUEST_TARGET;
+        let mut fields = Fields {
+            values: Map::with_capacity(20),
+            reserved: if is_ours { &[] } else { &RESERVED },
+            redacts: !is_request,
         };
-        let mut fields = FieldWriter {
-            line: &mut line,
-            reserved,
-            redacts: target != REQUEST_TARGET,
-            has_request_id: false,
-        };
+        let level = event.metadata().level().as_str();
+        fields.values.insert("timestamp".into(), time.into());
+        fields.values.insert("level".into(), level.into());
         event.record(&mut fields);
+        let mut line = fields.values;
         // A request's line already has its own ids.
-        if target != REQUEST_TARGET || !fields.has_request_id {
-            write_spans(context, &mut line);
+        if !is_request || !line.contains_key("requestId") {
+            add_spans(context, &mut line);
         }
-        line.extend_from_slice(b"}\n");
-        writer.write_str(str::from_utf8(&line).map_err(|_| fmt::Error)?)
+        writeln!(writer, "{}", Value::Object(line))
     }
 }
 
-/// Writes the fields of our innermost span after those of the event, then the tool's own innermost
-/// span, if any.
-fn write_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Vec<u8>)
+/// Adds the fields of our innermost span to those of the event, and the tool's own innermost span,
+/// if any.
+fn add_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Map<String, Value>)
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     let mut tool_span = None;
     for span in context.event_scope().into_iter().flatten() {
         if CONTEXT_TARGETS.contains(&span.metadata().target()) {
-            line.extend_from_slice(fields_of(&span).as_bytes());
+            line.extend(fields_of(&span));
             break;
         }
         tool_span.get_or_insert(span);
     }
     if let Some(span) = tool_span {
-        line.extend_from_slice(b",\"span\":{\"name\":");
-        write_json(line, span.name());
-        line.extend_from_slice(fields_of(&span).as_bytes());
-        line.push(b'}');
+        let mut fields = Map::from_iter([("name".to_owned(), span.name().into())]);
+        fields.extend(fields_of(&span));
+        line.insert("span".into(), fields.into());
     }
 }
 
-/// Returns a span's fields, each with a comma before it.
-fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> String {
+fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Map<String, Value> {
     let extensions = span.extensions();
     let fields = extensions.get::<FormattedFields<JsonFormatter>>();
-    fields.map_or_else(String::new, |fields| fields.fields.clone())
+    fields.map(|it| decoded(&it.fields)).unwrap_or_default()
+}
+
+fn decoded(fields: &str) -> Map<String, Value> {
+    serde_json::from_str(fields).unwrap_or_default()
 }
 
 impl<'writer> FormatFields<'writer> for JsonFormatter {
@@ -117,63 +110,54 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
         mut writer: Writer<'writer>,
         fields: R,
     ) -> fmt::Result {
-        let mut text = Vec::with_capacity(128);
-        fields.record(&mut FieldWriter {
-            line: &mut text,
-            reserved: &["name"],
-            redacts: true,
-            has_request_id: false,
-        });
-        writer.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        let mut all = Fields::of_span(Map::new());
+        fields.record(&mut all);
+        write!(writer, "{}", Value::Object(all.values))
     }
 
-    /// Appends fields that are recorded later; a new value replaces the old one of the same name.
+    /// Adds fields that are recorded later; a new value replaces the old one of the same name.
     fn add_fields(
         &self,
         current: &'writer mut FormattedFields<Self>,
         fields: &Record<'_>,
     ) -> fmt::Result {
-        self.format_fields(current.as_writer(), fields)?;
-        let object = format!("{{{}}}", current.fields.trim_start_matches(','));
-        // If a name occurs twice, the last value wins.
-        if let Ok(all) = serde_json::from_str::<Map<String, Value>>(&object) {
-            current.fields.clear();
-            for (name, value) in all {
-                let name = Value::from(name);
-                write!(current.as_writer(), ",{name}:{value}")?;
-            }
-        }
+        let mut all = Fields::of_span(decoded(&current.fields));
+        fields.record(&mut all);
+        current.fields = Value::Object(all.values).to_string();
         Ok(())
     }
 }
 
-/// A writer of fields, each with a comma before it.
-struct FieldWriter<'a> {
-    line: &'a mut Vec<u8>,
+/// The fields of an event or a span.
+struct Fields {
+    values: Map<String, Value>,
     reserved: &'static [&'static str],
     /// True if a tool may have logged secrets in these fields.
     redacts: bool,
-    /// True once a `requestId` has been written.
-    has_request_id: bool,
 }
 
-impl FieldWriter<'_> {
-    fn put(&mut self, field: &Field, value: impl Serialize) {
-        self.line.push(b',');
+impl Fields {
+    fn of_span(values: Map<String, Value>) -> Self {
+        Self {
+            values,
+            reserved: &["name"],
+            redacts: true,
+        }
+    }
+
+    fn put(&mut self, field: &Field, value: impl Into<Value>) {
         let name = field.name();
         let name = name.strip_prefix("r#").unwrap_or(name);
-        self.has_request_id |= name == "requestId";
-        if self.reserved.contains(&name) {
-            write_json(self.line, format_args!("field.{name}"));
+        let name = if self.reserved.contains(&name) {
+            format!("field.{name}")
         } else {
-            write_json(self.line, name);
-        }
-        self.line.push(b':');
-        write_json(self.line, value);
+            name.to_owned()
+        };
+        self.values.insert(name, value.into());
     }
 
     /// Redacts numbers too: a secret may be a number.
-    fn put_number(&mut self, field: &Field, value: impl Serialize + Display) {
+    fn put_number(&mut self, field: &Field, value: impl Into<Value> + Display) {
         let redacted = self.redacts.then(|| without_secrets(&value.to_string()));
         match redacted.flatten() {
             Some(redacted) => self.put(field, redacted),
@@ -182,11 +166,7 @@ impl FieldWriter<'_> {
     }
 }
 
-fn write_json(line: &mut Vec<u8>, value: impl Serialize) {
-    let _ = serde_json::to_writer(line, &value);
-}
-
-impl Visit for FieldWriter<'_> {
+impl Visit for Fields {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put_number(field, value);
     }
