@@ -5,55 +5,15 @@
 mod export;
 mod queue;
 
-use std::time::SystemTime;
-
 use opentelemetry::{
     Context,
     trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState},
 };
-use tracing::{Span, Subscriber};
+use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use tracing_subscriber::{Layer, registry::LookupSpan};
 
 use super::trace::{Trace, TracePosition};
-use crate::Error;
-use export::SpanExport;
-
-/// The export of spans, if it is on.
-pub(crate) struct Telemetry {
-    export: Option<SpanExport>,
-}
-
-impl Telemetry {
-    /// Reads OpenTelemetry's variables: the export is off unless they name a collector.
-    pub(crate) fn from_environment() -> Result<Self, Error> {
-        let export = SpanExport::from_environment()?;
-        Ok(Self { export })
-    }
-
-    pub(crate) fn is_on(&self) -> bool {
-        self.export.is_some()
-    }
-
-    /// Returns the layer that collects the spans to export.
-    pub(crate) fn layer<S>(&self) -> Option<Box<dyn Layer<S> + Send + Sync>>
-    where
-        S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
-    {
-        let export = self.export.as_ref()?;
-        Some(export.layer().boxed())
-    }
-
-    /// Sends the spans that have ended, in the time left before the deadline.
-    pub(crate) async fn flush(&self, deadline: Option<SystemTime>) {
-        if let Some(export) = &self.export {
-            export.flush(deadline).await;
-        }
-    }
-
-    /// Does nothing: the feature is on.
-    pub(crate) fn warn_without_feature() {}
-}
+pub(crate) use export::Telemetry;
 
 /// Ends a span now, so that it is exported with its call even if a task that the tool left running
 /// is still inside it.

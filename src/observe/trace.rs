@@ -5,6 +5,7 @@
 //! The log line has the caller's name for the trace, and also the trace's id if that is different.
 
 use http::HeaderMap;
+use uuid::Uuid;
 
 /// The trace of a call. Reference: W3C Trace Context, 3.2; AWS X-Ray, Tracing header.
 #[derive(Debug, Default)]
@@ -14,16 +15,8 @@ pub(crate) struct Trace {
     /// The position of the call's spans, if a trace is named.
     pub(super) position: Option<TracePosition>,
     /// The invocation's position in X-Ray, if that is another trace.
-    #[cfg_attr(
-        not(any(feature = "otlp", test)),
-        expect(dead_code, reason = "only exported spans link to it")
-    )]
     pub(super) xray_link: Option<TracePosition>,
     /// W3C's `tracestate`, unchanged.
-    #[cfg_attr(
-        not(any(feature = "otlp", test)),
-        expect(dead_code, reason = "only exported spans pass it on")
-    )]
     pub(super) state: Option<String>,
 }
 
@@ -119,18 +112,10 @@ fn parse_traceparent(header: &str) -> Option<TracePosition> {
 
 /// Parses 32 hexadecimal digits, or a UUID.
 fn parse_name(name: &str) -> Option<TracePosition> {
-    let is_uuid = name.len() == 36
-        && [8, 13, 18, 23]
-            .iter()
-            .all(|&at| name.as_bytes()[at] == b'-');
-    let digits = if is_uuid {
-        name.replace('-', "")
-    } else {
-        name.to_owned()
-    };
-    let trace = lower_hex(&digits.to_ascii_lowercase(), 32)?;
-    (trace != 0).then_some(TracePosition {
-        trace,
+    let is_plain = matches!(name.len(), 32 | 36);
+    let id = Uuid::try_parse(name).ok()?;
+    (is_plain && !id.is_nil()).then_some(TracePosition {
+        trace: id.as_u128(),
         span: None,
         is_sampled: true,
     })

@@ -31,8 +31,11 @@ use crate::{Error, observe::spans};
 /// the export.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The export of spans, if it is on.
+pub(crate) struct Telemetry(Option<SpanExport>);
+
 /// The spans to send to the collector.
-pub(super) struct SpanExport {
+struct SpanExport {
     tracer: Tracer,
     queue: SpanQueue,
     /// Used by one flush at a time.
@@ -41,34 +44,27 @@ pub(super) struct SpanExport {
     _provider: SdkTracerProvider,
 }
 
-impl SpanExport {
+impl Telemetry {
     /// Reads OpenTelemetry's variables: the export is off unless they name a collector.
-    pub(super) fn from_environment() -> Result<Option<Self>, Error> {
+    pub(crate) fn from_environment() -> Result<Self, Error> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let is_named = [
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-        ]
-        .into_iter()
-        .any(|name| variable(name).is_some());
+        let setting = |name: &str| {
+            let of_traces = variable(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"));
+            of_traces.or_else(|| variable(&format!("OTEL_EXPORTER_OTLP_{name}")))
+        };
         let is_off = variable("OTEL_SDK_DISABLED")
             .is_some_and(|it| it.eq_ignore_ascii_case("true"))
             || variable("OTEL_TRACES_EXPORTER").is_some_and(|it| it != "otlp");
-        if is_off || !is_named {
-            return Ok(None);
+        if is_off || setting("ENDPOINT").is_none() {
+            return Ok(Self(None));
         }
-        let protocol = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
-        if let Some(other) = protocol
-            .or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"))
-            .filter(|it| it != "http/protobuf")
-        {
+        if let Some(other) = setting("PROTOCOL").filter(|it| it != "http/protobuf") {
             return Err(format!(
                 "OTEL_EXPORTER_OTLP_PROTOCOL is '{other}', but only http/protobuf is supported"
             )
             .into());
         }
-        let timeout = variable("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
-            .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
+        let timeout = setting("TIMEOUT")
             .and_then(|ms| ms.parse().ok().filter(|&ms| ms > 0))
             .map_or(TIMEOUT, Duration::from_millis);
         let client = reqwest::Client::builder()
@@ -87,20 +83,27 @@ impl SpanExport {
             .with_span_processor(queue.clone())
             .with_resource(resource)
             .build();
-        Ok(Some(Self {
+        Ok(Self(Some(SpanExport {
             tracer: provider.tracer("lambda_tools"),
             queue,
             exporter: tokio::sync::Mutex::new(exporter),
             timeout,
             _provider: provider,
-        }))
+        })))
     }
 
-    /// Collects spans: ours, and those that tools create at level `info` and above. Log lines are
-    /// not exported.
-    pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Does nothing: the feature is on.
+    pub(crate) fn warn_without_feature() {}
+
+    /// Returns the layer that collects spans: ours, and those that tools create at level `info` and
+    /// above. Log lines are not exported.
+    pub(crate) fn layer<S>(&self) -> Option<Box<dyn Layer<S> + Send + Sync>>
     where
-        S: Subscriber + for<'span> LookupSpan<'span>,
+        S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
         let targets = Targets::new()
             .with_default(LevelFilter::INFO)
@@ -111,42 +114,41 @@ impl SpanExport {
             .with_target("lambda_runtime", LevelFilter::OFF);
         let only_spans = filter_fn(|it: &tracing::Metadata<'_>| it.is_span());
         let layer = tracing_opentelemetry::layer()
-            .with_tracer(self.tracer.clone())
+            .with_tracer(self.0.as_ref()?.tracer.clone())
             .with_location(false)
             .with_target(false)
             .with_threads(false)
             .with_tracked_inactivity(false);
-        layer.with_filter(targets.and(only_spans))
+        Some(layer.with_filter(targets.and(only_spans)).boxed())
     }
 
     /// Sends the spans that have ended, in the time left before the deadline.
-    pub(super) async fn flush(&self, deadline: Option<SystemTime>) {
+    pub(crate) async fn flush(&self, deadline: Option<SystemTime>) {
         /// The time for handing over the response, which may be large. It is half of the margin by
         /// which tools are stopped before the deadline.
         const MARGIN: Duration = Duration::from_millis(150);
+        let Some(export) = &self.0 else {
+            return;
+        };
         let left = deadline.map(|deadline| {
             let left = deadline.duration_since(SystemTime::now());
             left.unwrap_or_default().saturating_sub(MARGIN)
         });
-        let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
+        let limit = left.map_or(export.timeout, |left| left.min(export.timeout));
         if limit.is_zero() {
             // The next invocation may have time for them.
             return;
         }
-        let result = tokio::time::timeout(limit, self.send()).await;
-        match result {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "spans could not be exported"),
-            Err(_) => {
-                let ms = limit.as_millis();
-                tracing::warn!(
-                    error = format!("no response within {ms} ms"),
-                    "spans could not be exported"
-                );
-            }
-        }
+        let error = match tokio::time::timeout(limit, export.send()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no response within {} ms", limit.as_millis()),
+        };
+        tracing::warn!(%error, "spans could not be exported");
     }
+}
 
+impl SpanExport {
     async fn send(&self) -> OTelSdkResult {
         let exporter = self.exporter.lock().await;
         let spans = self.queue.take();
@@ -161,6 +163,7 @@ impl SpanExport {
 /// take precedence.
 fn resource() -> Resource {
     let on_lambda = [
+        ("AWS_LAMBDA_FUNCTION_NAME", "service.name"),
         ("AWS_LAMBDA_FUNCTION_NAME", "faas.name"),
         ("AWS_LAMBDA_FUNCTION_VERSION", "faas.version"),
         ("AWS_REGION", "cloud.region"),
@@ -168,10 +171,7 @@ fn resource() -> Resource {
     let attributes = on_lambda
         .into_iter()
         .filter_map(|(variable, name)| Some(KeyValue::new(name, env::var(variable).ok()?)));
-    let mut resource = Resource::builder().with_attributes(attributes);
-    if let Ok(name) = env::var("AWS_LAMBDA_FUNCTION_NAME") {
-        resource = resource.with_service_name(name);
-    }
+    let resource = Resource::builder().with_attributes(attributes);
     // Applied once more, because later attributes win.
     let resource = resource.with_detector(Box::new(EnvResourceDetector::new()));
     match env::var("OTEL_SERVICE_NAME") {
