@@ -23,10 +23,14 @@ pub(super) fn valid_names(
     (valid, invalid.into_iter().map(error).collect())
 }
 
-/// Returns the results in the order of the names.
-pub(super) fn in_order(names: &[String], mut results: Results, service: &str) -> Vec<ReadResult> {
-    let missing = || StoreError::unavailable(format!("{service} returned no result for it"));
-    let result_of = |name: &String| results.remove(name).unwrap_or_else(|| Err(missing()));
+/// Returns the results in the order of the names; for a name without one, it is this error.
+pub(super) fn in_order(
+    names: &[String],
+    mut results: Results,
+    otherwise: &StoreError,
+) -> Vec<ReadResult> {
+    let missing = || Err(otherwise.clone());
+    let result_of = |name: &String| results.remove(name).unwrap_or_else(missing);
     names.iter().map(result_of).collect()
 }
 

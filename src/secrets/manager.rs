@@ -3,19 +3,22 @@
 //! The client is created when a secret is first read, so that a function whose tools need no secret
 //! pays nothing.
 
-mod refusal;
-
 use std::sync::OnceLock;
 
-use aws_sdk_secretsmanager::{Client, error::ProvideErrorMetadata, primitives::Blob};
+use aws_sdk_secretsmanager::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    primitives::Blob,
+};
 use serde_json::Value;
 
 use super::{
     ReadFuture, ReadResult, SecretStore,
-    batch::{in_order, is_name, valid_names},
+    batch::{self, in_order, is_name, valid_names},
 };
 use crate::{Secret, StoreError, aws};
-use refusal::{arn, is_absent, request_error, result_of_error};
+
+const SERVICE: &str = "AWS Secrets Manager";
 
 /// Secrets in AWS Secrets Manager, for [`Secrets::from_store`](super::Secrets::from_store).
 ///
@@ -44,23 +47,11 @@ use refusal::{arn, is_absent, request_error, result_of_error};
 #[derive(Debug, Default)]
 #[must_use]
 pub struct SecretsManager {
-    layout: SecretLayout,
+    /// With the id, the name of the secret of each id.
+    prefix: String,
+    /// The name of one secret instead: a JSON object with the ids as keys.
+    json: Option<String>,
     client: OnceLock<Client>,
-}
-
-#[derive(Debug)]
-enum SecretLayout {
-    /// One secret for each id, named with a prefix and the id.
-    Each { prefix: String },
-    /// One secret, a JSON object with the ids as keys.
-    Json { name: String },
-}
-
-impl Default for SecretLayout {
-    fn default() -> Self {
-        let prefix = String::new();
-        Self::Each { prefix }
-    }
 }
 
 impl SecretsManager {
@@ -71,15 +62,14 @@ impl SecretsManager {
 
     /// Reads one secret for each id, named with the prefix and the id.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        let prefix = prefix.into();
-        self.layout = SecretLayout::Each { prefix };
+        self.prefix = prefix.into();
+        self.json = None;
         self
     }
 
     /// Reads one secret for all ids, by name or ARN: a JSON object with the ids as keys.
     pub fn json(mut self, name: impl Into<String>) -> Self {
-        let name = name.into();
-        self.layout = SecretLayout::Json { name };
+        self.json = Some(name.into());
         self
     }
 
@@ -93,10 +83,11 @@ impl SecretsManager {
         aws::client(&self.client, "SECRETS_MANAGER", Client::new)
     }
 
-    async fn read_each(&self, prefix: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
-        let names = ids.iter().map(|id| format!("{prefix}{id}"));
+    async fn read_each(&self, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
+        let names = ids.iter().map(|id| format!("{}{id}", self.prefix));
         let names: Vec<String> = names.collect();
         let (valid, mut results) = valid_names(&names, is_name, "a secret");
+        let mut otherwise = StoreError::unavailable("Secrets Manager returned no result for it");
         let mut page = None;
         // A response may have several pages, at most one for each secret.
         for _ in 0..valid.len() {
@@ -105,11 +96,7 @@ impl SecretsManager {
             let response = match request.set_next_token(page).send().await {
                 Ok(response) => response,
                 Err(error) => {
-                    let error = request_error(&error, "secretsmanager:BatchGetSecretValue", "*");
-                    for name in &valid {
-                        let missing = || Err(error.clone());
-                        results.entry(name.clone()).or_insert_with(missing);
-                    }
+                    otherwise = request_error(&error, "secretsmanager:BatchGetSecretValue", "*");
                     break;
                 }
             };
@@ -134,7 +121,7 @@ impl SecretsManager {
                 break;
             }
         }
-        Ok(in_order(&names, results, "Secrets Manager"))
+        Ok(in_order(&names, results, &otherwise))
     }
 
     async fn read_json(&self, name: &str, ids: &[String]) -> Result<Vec<ReadResult>, StoreError> {
@@ -173,30 +160,26 @@ impl SecretsManager {
 impl SecretStore for SecretsManager {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
         Box::pin(async move {
-            let results = match &self.layout {
-                SecretLayout::Each { prefix } => self.read_each(prefix, ids).await,
-                SecretLayout::Json { name } => self.read_json(name, ids).await,
+            let results = match &self.json {
+                None => self.read_each(ids).await,
+                Some(name) => self.read_json(name, ids).await,
             };
             results.unwrap_or_else(|error| vec![Err(error); ids.len()])
         })
     }
 
     fn location(&self, id: &str) -> String {
-        match &self.layout {
-            SecretLayout::Each { prefix } => {
-                format!("the secret '{prefix}{id}' of AWS Secrets Manager")
-            }
-            SecretLayout::Json { name } => {
-                format!("the key '{id}' of the secret '{name}' of AWS Secrets Manager")
-            }
+        match &self.json {
+            None => format!("the secret '{}{id}' of {SERVICE}", self.prefix),
+            Some(name) => format!("the key '{id}' of the secret '{name}' of {SERVICE}"),
         }
     }
 
     /// Returns the limit of `BatchGetSecretValue`; all keys of a JSON object come at once.
     fn batch_size(&self) -> usize {
-        match self.layout {
-            SecretLayout::Each { .. } => 20,
-            SecretLayout::Json { .. } => usize::MAX,
+        match self.json {
+            None => 20,
+            Some(_) => usize::MAX,
         }
     }
 }
@@ -212,4 +195,49 @@ fn decode(name: &str, text: Option<String>, bytes: Option<Blob>) -> Result<Secre
             "the secret '{name}' holds bytes that are not UTF-8; store them as base64 text"
         ))
     })
+}
+
+/// Returns true if the secret is missing, is marked for deletion, or has no current version.
+fn is_absent(code: &str) -> bool {
+    matches!(
+        code,
+        "ResourceNotFoundException" | "InvalidRequestException"
+    )
+}
+
+/// Returns the result for one secret of a batch, from its error.
+fn result_of_error(name: &str, code: &str, message: &str, region: &str) -> ReadResult {
+    if is_absent(code) {
+        return Ok(None);
+    }
+    let resource = arn(region, name);
+    let error = specific_error(code, message, "secretsmanager:GetSecretValue", &resource);
+    Err(error.unwrap_or_else(|| aws::error_of_code(SERVICE, code)))
+}
+
+/// Returns the error for a failed request.
+fn request_error<E: ProvideErrorMetadata>(
+    error: &SdkError<E>,
+    action: &str,
+    resource: &str,
+) -> StoreError {
+    let specific = |code: &str, message: &str| specific_error(code, message, action, resource);
+    aws::error_of(SERVICE, error, specific)
+}
+
+fn specific_error(code: &str, message: &str, action: &str, resource: &str) -> Option<StoreError> {
+    // Access is checked before existence, and a missing secret has an ARN without the six characters.
+    let hint = match resource {
+        "*" => "",
+        _ => "; if that is allowed, there is no such secret",
+    };
+    let is_by_iam = !message.contains("KMS");
+    let remedy = is_by_iam.then(|| format!("allow {action} on {resource}{hint}"));
+    batch::refusal(SERVICE, code, resource, remedy)
+}
+
+/// Returns the resource that a policy must name: Secrets Manager appends six characters to a name.
+fn arn(region: &str, name: &str) -> String {
+    let resource = format!("secret:{name}-??????");
+    batch::arn("secretsmanager", region, name, &resource)
 }

@@ -79,7 +79,8 @@ impl ParameterStore {
             let client = aws::client(&self.client, "SSM", Client::new)?;
             results.extend(read_batch(client, &valid).await);
         }
-        Ok(in_order(&names, results, "Parameter Store"))
+        let missing = StoreError::unavailable("Parameter Store returned no result for it");
+        Ok(in_order(&names, results, &missing))
     }
 }
 
