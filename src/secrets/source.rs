@@ -110,17 +110,8 @@ impl Secrets {
         self
     }
 
-    /// Returns those of these secrets that the server has, if it has a store. One that is not on this
-    /// machine is not asked, and taken to have all.
-    pub(crate) async fn known(&self, mut ids: Vec<String>) -> Vec<String> {
-        let results = match &self.store {
-            Some(store) if store.is_local() => store.read(&ids).await,
-            Some(_) => return ids,
-            None => Vec::new(),
-        };
-        let mut results = results.iter();
-        ids.retain(|_| matches!(results.next(), Some(Ok(Some(_)))));
-        ids
+    pub(crate) fn has_store(&self) -> bool {
+        self.store.is_some()
     }
 
     /// Returns false if a value that can be read without waiting is shorter, in bytes.
@@ -156,42 +147,5 @@ impl fmt::Debug for Secrets {
             .field("timeout", &self.timeout)
             .field("from_calls", &self.from_calls)
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::secrets::ReadFuture;
-
-    /// A store on another machine, which must not be asked.
-    struct Remote;
-
-    impl SecretStore for Remote {
-        fn read<'a>(&'a self, _: &'a [String]) -> ReadFuture<'a> {
-            panic!("the store was asked");
-        }
-
-        fn location(&self, _: &str) -> String {
-            String::new()
-        }
-    }
-
-    #[tokio::test]
-    async fn the_known_secrets_are_those_of_the_store() {
-        let file = std::env::temp_dir().join(format!("known-{}", std::process::id()));
-        std::fs::write(&file, "KNOWN_IN_FILE=a\nKNOWN_EMPTY=\n").unwrap();
-        let ids = ["PATH", "KNOWN_IN_FILE", "KNOWN_EMPTY", "KNOWN_NOWHERE"];
-        for (secrets, known) in [
-            (Secrets::environment_and_file(&file), &ids[..2]),
-            (Secrets::environment(), &ids[..1]),
-            (Secrets::fixed([("KNOWN_NOWHERE", "a")]), &ids[3..]),
-            (Secrets::none(), &[]),
-            (Secrets::from_store(Remote), &ids),
-        ] {
-            let all = ids.map(str::to_owned).to_vec();
-            assert_eq!(secrets.known(all).await, known, "{secrets:?}");
-        }
-        std::fs::remove_file(&file).unwrap();
     }
 }

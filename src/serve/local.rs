@@ -24,13 +24,12 @@ use super::{
 use crate::{
     Server,
     arrival::Invocation,
-    assemble::{assemble, declared_secrets, warm_up},
+    assemble::{assemble, warm_up},
     call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::{Idempotency, owner_of},
     observe::{log, otlp::Telemetry, panics::SHOWS_INPUTS},
     protocol::{admission::AppState, tasks},
-    secrets::Secrets,
     testing::record,
 };
 
@@ -64,9 +63,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     }
     let allowed = AllowedHosts::from_environment(address.ip(), server.public_url.as_deref())?;
     let recording = settings::get("RECORD_EVENTS")?;
-    let secrets = server.secrets.clone().unwrap_or_else(Secrets::none);
-    let known = secrets.known(declared_secrets(&server)).await;
-    let greeting = greeting(&server, address, recording.as_deref(), &known);
+    let greeting = greeting(&server, address, recording.as_deref());
     if allowed.is_none() {
         // Any page may send, but only those that the owner has named may read.
         server.readers = server.allowed_origins.take();

@@ -12,16 +12,16 @@ use crate::{
 
 /// Returns the body of a call that the server would accept: of the first tool that only reads, or else
 /// of the least destructive one; of those, of the first one that needs no placeholders in its context.
-/// The server has the secrets `known`. `None` if no input can be generated.
-pub(super) fn call_of(toolkit: &Toolkit, known: &[String]) -> Option<String> {
+/// A server that `has_store` needs none for secrets. `None` if no input can be generated.
+pub(super) fn call_of(toolkit: &Toolkit, has_store: bool) -> Option<String> {
     let mut entries: Vec<_> = toolkit.entries().iter().collect();
     entries.sort_by_cached_key(|entry| {
         let hints = &entry.tool.hints;
         let danger = hints.is_destructive.map_or(1, |it| 2 * u8::from(it));
-        let has_placeholders = !context_of(entry, known).is_null();
+        let has_placeholders = !context_of(entry, has_store).is_null();
         (hints.is_read_only != Some(true), danger, has_placeholders)
     });
-    let body = entries.into_iter().find_map(|it| body_of(it, known))?;
+    let body = entries.into_iter().find_map(|it| body_of(it, has_store))?;
     // The body is printed in single quotes, and a document may have chosen its texts.
     let body = body.to_string().replace('\'', "'\\''");
     let unsafe_ones = body.chars().filter(|it| is_unsafe(*it));
@@ -30,12 +30,12 @@ pub(super) fn call_of(toolkit: &Toolkit, known: &[String]) -> Option<String> {
     Some(unsafe_ones.iter().fold(body.clone(), escape))
 }
 
-fn body_of(entry: &ToolEntry, known: &[String]) -> Option<Value> {
+fn body_of(entry: &ToolEntry, has_store: bool) -> Option<Value> {
     let schema = &entry.tool.input;
     let input = example_of(schema.value(), guess)?;
     schema.check(&input, "input").ok()?.ok()?;
     let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
-    let context = context_of(entry, known);
+    let context = context_of(entry, has_store);
     if !context.is_null() {
         body["context"] = context;
     }
@@ -43,14 +43,14 @@ fn body_of(entry: &ToolEntry, known: &[String]) -> Option<Value> {
 }
 
 /// Returns placeholders for what the tool requires from the call; `null` for nothing.
-fn context_of(entry: &ToolEntry, known: &[String]) -> Value {
+fn context_of(entry: &ToolEntry, has_store: bool) -> Value {
     let requirements = &entry.tool.requirements;
     let mut context = Value::Null;
     if requirements.user_id {
         context["user_id"] = json!("YOUR_USER");
     }
     let secrets = requirements.secrets.iter();
-    let secrets = secrets.filter(|it| !known.contains(&it.id));
+    let secrets = secrets.filter(|_| !has_store);
     let secrets = secrets.map(|it| json!({"id": it.id, "value": "YOUR_SECRET"}));
     let tokens = requirements.authorization.iter();
     let tokens = tokens.map(|it| json!({"id": it.id, "token": "YOUR_TOKEN"}));
@@ -103,12 +103,7 @@ mod tests {
     }
 
     fn sample(tools: Vec<Tool>) -> Option<Value> {
-        sample_with(tools, &[])
-    }
-
-    fn sample_with(tools: Vec<Tool>, known: &[&str]) -> Option<Value> {
-        let known: Vec<_> = known.iter().map(|&id| id.to_owned()).collect();
-        let call = call_of(&Toolkit::new(tools).unwrap(), &known)?;
+        let call = call_of(&Toolkit::new(tools).unwrap(), false)?;
         Some(serde_json::from_str(&call).unwrap())
     }
 
@@ -120,7 +115,7 @@ mod tests {
             "A.A@1.0.0",
             &json!({"type": "string", "examples": [text]}),
         )];
-        let call = call_of(&Toolkit::new(tools).unwrap(), &[]).unwrap();
+        let call = call_of(&Toolkit::new(tools).unwrap(), false).unwrap();
         assert!(!call.contains(is_unsafe), "{call:?}");
         let pasted = call.replace("'\\''", "'");
         let body: Value = serde_json::from_str(&pasted).unwrap();
@@ -156,31 +151,16 @@ mod tests {
 
     #[test]
     fn requirements_get_placeholders_in_the_context() {
-        let tool = tool("A.A@1.0.0", &json!({"type": "string"}))
-            .secret("K")
-            .user_id();
-        let call = sample(vec![tool]).unwrap();
-        let context =
-            json!({"user_id": "YOUR_USER", "secrets": [{"id": "K", "value": "YOUR_SECRET"}]});
-        assert_eq!(call["context"], context);
-    }
-
-    #[test]
-    fn secrets_that_the_server_has_are_not_asked_for() {
-        let two = || {
-            let tool = tool("A.A@1.0.0", &json!({"type": "string"}));
-            vec![tool.secret("K").secret("L")]
-        };
-        for (known, context) in [
-            (&["K", "L"][..], Value::Null),
-            (
-                &["K"],
-                json!({"secrets": [{"id": "L", "value": "YOUR_SECRET"}]}),
-            ),
-            (&["M"], sample(two()).unwrap()["context"].clone()),
+        let tool = tool("A.A@1.0.0", &json!({"type": "string"}));
+        let toolkit = Toolkit::new([tool.secret("K").user_id()]).unwrap();
+        let secrets = json!([{"id": "K", "value": "YOUR_SECRET"}]);
+        for (has_store, context) in [
+            (false, json!({"user_id": "YOUR_USER", "secrets": secrets})),
+            (true, json!({"user_id": "YOUR_USER"})),
         ] {
-            let call = sample_with(two(), known).unwrap();
-            assert_eq!(call["context"], context, "{known:?}");
+            let call = call_of(&toolkit, has_store).unwrap();
+            let call: Value = serde_json::from_str(&call).unwrap();
+            assert_eq!(call["context"], context);
         }
     }
 
@@ -203,14 +183,10 @@ mod tests {
             (vec![deletes()], "A.Deletes@1.0.0"),
             // Of those that are alike, one without requirements, and else the first.
             (vec![plain("A.B@1.0.0").user_id(), may()], "X.May@1.0.0"),
+            (vec![plain("A.B@1.0.0").secret("K"), may()], "X.May@1.0.0"),
             (vec![plain("A.B@1.0.0"), may()], "A.B@1.0.0"),
         ] {
             let call = sample(tools).unwrap();
-            assert_eq!(call["tool_id"], expected);
-        }
-        for (known, expected) in [("K", "A.B@1.0.0"), ("L", "X.May@1.0.0")] {
-            let tools = vec![plain("A.B@1.0.0").secret("K"), may()];
-            let call = sample_with(tools, &[known]).unwrap();
             assert_eq!(call["tool_id"], expected);
         }
     }

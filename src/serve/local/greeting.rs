@@ -1,17 +1,12 @@
 //! The start-up lines: the server's address and how to call it.
 
-use std::{io::IsTerminal, net::SocketAddr};
+use std::net::SocketAddr;
 
-use crate::{Auth, Protocol, Server, serve::sample};
+use crate::{Auth, Protocol, Server, secrets::Secrets, serve::sample};
 
 /// Returns the lines printed once the server listens. Requests are recorded in the folder
-/// `recording`, if there is one. `known` are the ids of the secrets that the server has.
-pub(super) fn greeting(
-    server: &Server,
-    address: SocketAddr,
-    recording: Option<&str>,
-    known: &[String],
-) -> String {
+/// `recording`, if there is one.
+pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&str>) -> String {
     let url = format!("http://{address}");
     let mut lines = vec![format!("Serving tools on {url}")];
     if server.has_explorer() {
@@ -30,10 +25,7 @@ pub(super) fn greeting(
     if server.toolkit().entries().is_empty() {
         lines.push("This server has no tools yet.".into());
     }
-    lines.extend(commands(server, &url, known));
-    if cfg!(debug_assertions) && std::io::stdout().is_terminal() {
-        lines.push("To restart after each change: cargo watch -x run".into());
-    }
+    lines.extend(commands(server, &url));
     lines.join("\n")
 }
 
@@ -54,14 +46,15 @@ fn callers(server: &Server, address: SocketAddr) -> String {
 }
 
 /// Returns the lines to paste.
-fn commands(server: &Server, url: &str, known: &[String]) -> Vec<String> {
+fn commands(server: &Server, url: &str) -> Vec<String> {
     let key = |option: &str| match server.auth.as_ref().and_then(Auth::key_variable) {
         _ if server.is_open() => String::new(),
         Some(name) => format!(" {option} \"Authorization: Bearer ${name}\""),
         None => format!(" {option} 'Authorization: Bearer YOUR_KEY'"),
     };
     let mut lines = Vec::new();
-    let sample = sample::call_of(server.toolkit(), known);
+    let has_store = server.secrets.as_ref().is_some_and(Secrets::has_store);
+    let sample = sample::call_of(server.toolkit(), has_store);
     if let Some(sample) = sample.filter(|_| server.protocols.contains(&Protocol::Oxp)) {
         let key = key("-H");
         lines.push(format!(
@@ -89,7 +82,7 @@ mod tests {
     const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9000);
 
     fn greeting_of(server: &Server) -> String {
-        greeting(server, ADDRESS.into(), None, &[])
+        greeting(server, ADDRESS.into(), None)
     }
 
     fn server() -> Server {
@@ -146,7 +139,7 @@ mod tests {
     #[test]
     fn a_recording_is_announced() {
         assert!(!greeting_of(&server()).contains("recorded"));
-        let text = greeting(&server(), ADDRESS.into(), Some("events/new"), &[]);
+        let text = greeting(&server(), ADDRESS.into(), Some("events/new"));
         let line = "\nRequests are recorded in events/new: the clock and the ids are fixed, and no \
                     call is remembered.\n";
         assert!(text.contains(line), "{text}");
