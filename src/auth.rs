@@ -17,6 +17,8 @@ mod scopes;
 pub(crate) mod sign_in;
 mod summary;
 
+use tokio::task::JoinSet;
+
 use crate::{Caller, clock::Clock, text::separate_scopes};
 
 use api_keys::ApiKeys;
@@ -174,10 +176,8 @@ impl Auth {
     pub(crate) async fn warm_up(&self, clock: &Clock) {
         let fetches = self.oidc.iter().map(|issuer| issuer.warm_up(clock));
         // Started together: one issuer that does not answer must not use up the time of the others.
-        let fetches: Vec<_> = fetches.map(tokio::spawn).collect();
-        for fetch in fetches {
-            let _ = fetch.await;
-        }
+        let mut fetches: JoinSet<_> = fetches.collect();
+        while fetches.join_next().await.is_some() {}
     }
 }
 

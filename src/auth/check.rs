@@ -17,10 +17,6 @@ pub(crate) struct CredentialRequest<'a> {
     /// The time that the request has left.
     pub(crate) left: Option<Duration>,
     /// The server's own URL, for which access tokens are issued.
-    #[cfg_attr(
-        not(feature = "oidc"),
-        expect(dead_code, reason = "only access tokens name it")
-    )]
     pub(crate) server_url: Option<&'a str>,
 }
 
@@ -62,11 +58,6 @@ impl AuthError {
     }
 }
 
-struct PresentedCredential<'a> {
-    value: &'a [u8],
-    is_bearer: bool,
-}
-
 impl Auth {
     /// Authenticates the caller.
     pub(crate) async fn check(
@@ -83,7 +74,7 @@ impl Auth {
             return Ok(caller.clone());
         }
         let presented = self.credentials_in(request.headers);
-        let PresentedCredential { value, is_bearer } = presented.map_err(AuthError::missing)?;
+        let (value, is_bearer) = presented.map_err(AuthError::missing)?;
         let mut check = CredentialCheck::default();
         if is_bearer
             && let Some(sign_in) = self.sign_in()
@@ -117,27 +108,20 @@ impl Auth {
         Err(check.into_error())
     }
 
-    /// Returns the credentials. If API keys are accepted, `OXP-API-Key` takes precedence over
-    /// `Authorization`.
-    fn credentials_in<'a>(
-        &self,
-        headers: &'a HeaderMap,
-    ) -> Result<PresentedCredential<'a>, &'static str> {
+    /// Returns the credentials, and true if they are a bearer token. If API keys are accepted,
+    /// `OXP-API-Key` takes precedence over `Authorization`.
+    fn credentials_in<'a>(&self, headers: &'a HeaderMap) -> Result<(&'a [u8], bool), &'static str> {
         if self.has_keys()
             && let Some(value) = single_value(headers, &API_KEY)?
         {
-            let is_bearer = false;
-            return Ok(PresentedCredential { value, is_bearer });
+            return Ok((value, false));
         }
         let header =
             single_value(headers, &AUTHORIZATION)?.ok_or("the request has no credentials")?;
         // RFC 9110, 11.1: the scheme is case-insensitive.
         match header.split_at_checked(7) {
             Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
-                Ok(PresentedCredential {
-                    value: value.trim_ascii(),
-                    is_bearer: true,
-                })
+                Ok((value.trim_ascii(), true))
             }
             _ => Err("the Authorization header has no bearer token"),
         }

@@ -8,19 +8,13 @@ use std::{collections::HashSet, sync::Arc};
 pub(super) struct SecretRotation(Vec<Arc<str>>);
 
 impl SecretRotation {
-    /// Parses `ID` or `ID|ID|…`. `None` if the text contains no id.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let ids = text.split('|').map(str::trim).filter(|id| !id.is_empty());
-        let ids: Vec<_> = ids.map(Arc::from).collect();
-        (!ids.is_empty()).then_some(Self(ids))
-    }
-
-    /// Parses each text; those without an id are left out.
+    /// Parses texts such as `ID` or `ID|ID|…`; those without an id are left out.
     pub(super) fn parse_all<I: AsRef<str>>(texts: impl IntoIterator<Item = I>) -> Vec<Self> {
-        let texts = texts.into_iter();
-        texts
-            .filter_map(|text| Self::parse(text.as_ref()))
-            .collect()
+        let rotations = texts.into_iter().map(|text| {
+            let ids = text.as_ref().split('|').map(str::trim);
+            Self(ids.filter(|id| !id.is_empty()).map(Arc::from).collect())
+        });
+        rotations.filter(|it| !it.0.is_empty()).collect()
     }
 
     /// Returns the caller's name: the first id.

@@ -20,17 +20,13 @@ impl Auth {
         tool: &ToolParts,
         toolkit: &Toolkit,
     ) -> Option<Vec<String>> {
-        if self.scopes.is_empty() && tool.scopes.is_empty() {
-            return None;
-        }
         let granted = caller.scopes()?;
-        let required: BTreeSet<_> = self.scopes.iter().chain(&tool.scopes).collect();
-        if required.iter().all(|scope| is_granted(scope, granted)) {
+        if self.may_call(caller, tool) {
             return None;
         }
-        let kept = self.known_scopes(toolkit);
-        let kept = kept.filter(|scope| is_granted(scope, granted));
-        let required = required.into_iter().map(String::as_str);
+        let required = self.scopes.iter().chain(&tool.scopes).map(String::as_str);
+        let known = self.known_scopes(toolkit);
+        let kept = known.filter(|scope| is_granted(scope, granted));
         let wanted: BTreeSet<_> = required.chain(kept).collect();
         Some(wanted.into_iter().map(str::to_owned).collect())
     }
@@ -60,11 +56,8 @@ impl Auth {
 /// `mail.read`. Its audience has been checked, so no other resource's scope of that name can be
 /// meant.
 fn is_granted(required: &str, granted: &[String]) -> bool {
-    let short = required
-        .contains("://")
-        .then(|| required.rsplit('/').next())
-        .flatten();
-    granted
-        .iter()
-        .any(|scope| scope == required || Some(&**scope) == short)
+    let path = required.split_once("://").map(|(_, path)| path);
+    let short = path.and_then(|path| path.rsplit('/').next());
+    let is_it = |scope: &String| scope == required || Some(&**scope) == short;
+    granted.iter().any(is_it)
 }

@@ -55,14 +55,6 @@ struct CachedKeys {
     expires_at: Instant,
 }
 
-/// The use that can be made of the cached keys.
-enum CacheUse {
-    /// They are known to be current, or nothing can be fetched at the moment.
-    Final(Option<Arc<KeySet>>),
-    /// They should be fetched; the old ones can be used if that takes long.
-    Due(Option<Arc<KeySet>>),
-}
-
 impl KeyCache {
     pub(in crate::auth) fn new(issuer: Arc<str>) -> Self {
         Self {
@@ -79,12 +71,6 @@ impl KeyCache {
         keys.map(|keys| Arc::clone(&keys.set.issuer))
     }
 
-    fn last_url(&self) -> Option<Arc<str>> {
-        let state = self.lock();
-        let keys = state.keys.as_ref();
-        keys.map(|keys| Arc::clone(&keys.set.url))
-    }
-
     /// Returns the keys to check a token with, which names the key `kid`. `None` if they are
     /// unavailable, or if the issuer may have added this key but cannot be asked yet.
     pub(in crate::auth) async fn get(
@@ -93,19 +79,13 @@ impl KeyCache {
         clock: &Clock,
         left: Option<Duration>,
     ) -> Option<Arc<KeySet>> {
-        let old = match self.lock().use_of(kid, clock.instant()) {
-            CacheUse::Final(keys) => return keys,
-            CacheUse::Due(old) => old,
-        };
-        if old.is_some() && self.fetching.try_lock().is_err() {
+        let (old, is_due) = self.lock().keys_for(kid, clock.instant());
+        let is_fetched_elsewhere = || old.is_some() && self.fetching.try_lock().is_err();
+        if !is_due || is_fetched_elsewhere() {
             return old;
         }
-        let limit = left.map_or(FETCH_LIMIT, |left| FETCH_LIMIT.min(left / 2));
-        let limit = if old.is_some() {
-            limit.min(STALE_WAIT)
-        } else {
-            limit
-        };
+        let limit = old.as_ref().map_or(FETCH_LIMIT, |_| STALE_WAIT);
+        let limit = left.map_or(limit, |left| limit.min(left / 2));
         // In a task, so that a cancelled call does not cancel a fetch that others wait for.
         let fetch = Arc::clone(self).refresh(kid.map(str::to_owned), clock.clone());
         match timeout(limit, tokio::spawn(fetch)).await {
@@ -133,12 +113,12 @@ impl KeyCache {
         let _one_at_a_time = self.fetching.lock().await;
         // Another call may have fetched them in the meantime.
         let now = clock.instant();
-        let old = match self.lock().use_of(kid.as_deref(), now) {
-            CacheUse::Final(keys) => return keys,
-            CacheUse::Due(old) => old,
-        };
+        let (old, is_due) = self.lock().keys_for(kid.as_deref(), now);
+        if !is_due {
+            return old;
+        }
         let is_unknown_key = kid.is_some_and(|kid| self.lock().lacks(&kid, now));
-        let last_url = self.last_url();
+        let last_url = self.lock().keys.as_ref().map(|it| Arc::clone(&it.set.url));
         let fetch = KeySet::fetch(&self.issuer, last_url.as_deref());
         let fetched = timeout(FETCH_LIMIT, fetch).await;
         let fetched = fetched.unwrap_or_else(|_| Err("did not answer in time".to_owned()));
@@ -193,30 +173,20 @@ impl CacheState {
         usable.is_some_and(|keys| !keys.set.has_key(kid))
     }
 
-    fn use_of(&self, kid: Option<&str>, now: Instant) -> CacheUse {
-        let has_failed = self.failed_at.is_some_and(|at| now < at + PAUSE);
-        let Some(usable) = self.usable(now) else {
-            return if has_failed {
-                CacheUse::Final(None)
-            } else {
-                CacheUse::Due(None)
-            };
-        };
-        let set = Some(Arc::clone(&usable.set));
-        if kid.is_some_and(|kid| !usable.set.has_key(kid)) {
-            let last = self.unknown_key_at;
-            let is_paused = last.is_some_and(|at| now < at + UNKNOWN_KEY_PAUSE);
+    /// Returns the usable keys, unless they lack this one, and true if they should be fetched: they
+    /// may be old, and a fetch is possible at the moment.
+    fn keys_for(&self, kid: Option<&str>, now: Instant) -> (Option<Arc<KeySet>>, bool) {
+        let is_over =
+            |pause: Duration, start: Option<Instant>| start.is_none_or(|at| now >= at + pause);
+        let may_retry = is_over(PAUSE, self.failed_at);
+        match self.usable(now) {
+            None => (None, may_retry),
             // The issuer may have added the key since the last fetch.
-            return if is_paused {
-                CacheUse::Final(None)
-            } else {
-                CacheUse::Due(None)
-            };
+            Some(keys) if kid.is_some_and(|kid| !keys.set.has_key(kid)) => {
+                (None, is_over(UNKNOWN_KEY_PAUSE, self.unknown_key_at))
+            }
+            Some(keys) => (Some(Arc::clone(&keys.set)), now >= keys.due && may_retry),
         }
-        if now < usable.due || has_failed {
-            return CacheUse::Final(set);
-        }
-        CacheUse::Due(set)
     }
 }
 

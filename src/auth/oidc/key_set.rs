@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::OptionFuture;
 use http::HeaderMap;
 use jsonwebtoken::{
     Algorithm, DecodingKey,
@@ -66,12 +67,7 @@ impl KeySet {
         issuer: &str,
         last_url: Option<&str>,
     ) -> Result<(Self, Option<Duration>), String> {
-        let at_last_url = async {
-            match last_url {
-                Some(url) => Some(get(url).await),
-                None => None,
-            }
-        };
+        let at_last_url = OptionFuture::from(last_url.map(get));
         let (metadata, at_last_url) = tokio::join!(discover(issuer), at_last_url);
         let metadata = metadata?;
         if !is_as_safe(issuer, &metadata.jwks_uri) {
@@ -113,29 +109,14 @@ impl KeySet {
         &self,
         token: &UnverifiedToken<'_>,
     ) -> Result<Map<String, Value>, &'static str> {
-        let claims = self.verify(token)?;
-        if token.issuer != *self.issuer {
-            return Err("the token's issuer is spelled differently");
-        }
-        Ok(claims)
-    }
-
-    /// Returns the claims of a token that one of the keys has signed.
-    fn verify(&self, token: &UnverifiedToken<'_>) -> Result<Map<String, Value>, &'static str> {
         let id = token.header.kid.as_deref();
-        let mut candidates = self
-            .keys
-            .iter()
-            .filter(|key| id.is_none() || key.id.as_deref() == id)
-            .take(MOST_TRIED)
-            .peekable();
-        if candidates.peek().is_none() {
-            return Err("the JWT is signed with a key that its issuer does not have");
-        }
-        let mut reason = "";
-        for key in candidates {
+        let keys = self.keys.iter();
+        let candidates = keys.filter(|key| id.is_none() || key.id.as_deref() == id);
+        let mut reason = "the JWT is signed with a key that its issuer does not have";
+        for key in candidates.take(MOST_TRIED) {
             match key.verify(token) {
-                Ok(claims) => return Ok(claims),
+                Ok(claims) if token.issuer == *self.issuer => return Ok(claims),
+                Ok(_) => return Err("the token's issuer is spelled differently"),
                 Err(why) => reason = why,
             }
         }
@@ -148,10 +129,8 @@ impl IssuerKey {
     fn parse(json: &RawValue) -> Option<Self> {
         let jwk: Jwk = serde_json::from_str(json.get()).ok()?;
         let common = &jwk.common;
-        let is_for_signatures = match &common.public_key_use {
-            None | Some(PublicKeyUse::Signature) => true,
-            Some(_) => false,
-        };
+        let is_for_signatures =
+            matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));
         let operations = common.key_operations.as_deref();
         let may_verify = operations.is_none_or(|all| all.contains(&KeyOperations::Verify));
         if !is_for_signatures || !may_verify {

@@ -24,8 +24,10 @@ impl Oidc {
 pub(super) fn identify(
     all: &[Oidc],
     _: &[u8],
-    _: &CredentialRequest<'_>,
+    request: &CredentialRequest<'_>,
     _: &mut CredentialCheck,
 ) -> Ready<Option<Result<Caller, AuthError>>> {
+    // Only access tokens name it.
+    let _ = request.server_url;
     ready(all.first().map(|oidc| match *oidc {}))
 }
