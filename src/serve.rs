@@ -9,8 +9,6 @@ mod sample;
 pub(crate) mod settings;
 pub(crate) mod shutdown;
 
-use std::env;
-
 use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
 use axum::Router;
 
@@ -45,7 +43,11 @@ pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     }
     settings::apply(&mut server)?;
     panics::log();
-    if is_on_lambda() {
+    serve_requests(server).await
+}
+
+async fn serve_requests(server: Server) -> Result<(), Error> {
+    if settings::is_on_lambda() {
         lambda::run(server).await
     } else {
         local::run(server).await
@@ -85,26 +87,16 @@ pub fn run(server: impl Into<Server>) -> Result<(), Error> {
 fn run_here(mut server: Server) -> Result<(), Error> {
     settings::apply(&mut server)?;
     panics::log();
-    if is_on_lambda() && lambda::is_possible() {
+    if settings::is_on_lambda() && lambda::is_possible() {
         return lambda::run_on_one_thread(server);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(async {
-        if is_on_lambda() {
-            lambda::run(server).await
-        } else {
-            local::run(server).await
-        }
-    });
+    let result = runtime.block_on(serve_requests(server));
     // Does not wait for functions that are not async.
     runtime.shutdown_background();
     result
-}
-
-fn is_on_lambda() -> bool {
-    env::var_os("AWS_LAMBDA_RUNTIME_API").is_some()
 }
 
 impl Server {

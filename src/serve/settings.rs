@@ -12,13 +12,13 @@ mod secrets;
 mod unknown;
 mod variables;
 
-use std::{collections::HashSet, env, fmt};
+use std::{collections::HashSet, fmt};
 
 use auth::auth_setting;
 pub(super) use auth::undecided;
 pub(super) use overview::log;
 use secrets::secrets_setting;
-pub(super) use variables::{get, list, yes_or_no};
+pub(super) use variables::{get, is_on_lambda, list, yes_or_no};
 
 use super::Error;
 use crate::{
@@ -40,7 +40,7 @@ pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
 }
 
 fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
-    let on_lambda = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some();
+    let on_lambda = is_on_lambda();
     server.base_path = server.base_path.take().or(get("TOOLS_BASE_PATH")?);
     server.public_url = server.public_url.take().or(get("TOOLS_PUBLIC_URL")?);
     fill_auth(server, on_lambda)?;

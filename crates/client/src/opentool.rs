@@ -174,13 +174,10 @@ fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, Clie
         return Err(response.status_error());
     }
     let reply = reply?;
-    match reply.result.filter(|_| reply.id == id) {
-        Some(result) => Ok(ToolReturn {
-            id: id.to_owned(),
-            result,
-        }),
-        None => Err(ClientError::Unreadable(
-            "it has no result of this call".into(),
-        )),
-    }
+    let missing = || ClientError::Unreadable("it has no result of this call".into());
+    let result = reply.result.filter(|_| reply.id == id);
+    Ok(ToolReturn {
+        id: id.to_owned(),
+        result: result.ok_or_else(missing)?,
+    })
 }

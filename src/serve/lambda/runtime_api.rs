@@ -12,6 +12,7 @@ use futures_util::{StreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{CONTENT_TYPE, HOST, USER_AGENT},
+    uri::Authority,
 };
 use http_body_util::BodyExt;
 use hyper::{
@@ -44,9 +45,7 @@ const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
 /// The address of the runtime API.
 #[derive(Clone)]
 pub(super) struct Endpoint {
-    host: String,
-    port: u16,
-    authority: HeaderValue,
+    authority: Authority,
     /// The beginning of every path: not empty for cargo-lambda's emulator.
     base: String,
     config: Arc<Config>,
@@ -60,15 +59,10 @@ impl Endpoint {
     pub(super) fn new(address: &str, config: Config) -> Result<Self, Error> {
         let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
         let uri: Uri = address.parse().map_err(|_| invalid())?;
-        let authority = uri.authority().ok_or_else(invalid)?;
+        let base = uri.path().trim_end_matches('/');
         Ok(Self {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
-            authority: HeaderValue::from_str(authority.as_str())?,
-            base: format!(
-                "{}/2018-06-01/runtime/invocation",
-                uri.path().trim_end_matches('/')
-            ),
+            authority: uri.authority().ok_or_else(invalid)?.clone(),
+            base: format!("{base}/2018-06-01/runtime/invocation"),
             config: Arc::new(config),
         })
     }
@@ -121,10 +115,9 @@ pub(super) enum Answer {
 
 impl RuntimeApi {
     pub(super) fn new(endpoint: Endpoint) -> Self {
-        let connection = None;
         Self {
             endpoint,
-            connection,
+            connection: None,
         }
     }
 
@@ -160,11 +153,11 @@ impl RuntimeApi {
         let config = Arc::clone(&self.endpoint.config);
         // `Context::new` would accept only objects of strings.
         let sent = headers.remove(&CLIENT_CONTEXT);
-        let mut context =
-            Context::new(request_id, config, headers).map_err(|error| Diagnostic {
-                error_type: "UnsupportedContext".into(),
-                error_message: format!("The invocation's context cannot be read: {error}"),
-            })?;
+        let context = Context::new(request_id, config, headers);
+        let mut context = context.map_err(|error| Diagnostic {
+            error_type: "UnsupportedContext".into(),
+            error_message: format!("The invocation's context cannot be read: {error}"),
+        })?;
         if let Some(sent) = sent {
             read_client_context(sent.as_bytes(), &mut context);
         }
@@ -215,7 +208,7 @@ impl RuntimeApi {
         let request = Request::builder()
             .method(method)
             .uri(Uri::try_from(uri)?)
-            .header(HOST, &self.endpoint.authority)
+            .header(HOST, self.endpoint.authority.as_str())
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(request.body(body)?)
@@ -247,7 +240,9 @@ fn streamed_body(response: StreamedResponse) -> Body {
 }
 
 async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Body>, Error> {
-    let stream = TcpStream::connect((&*endpoint.host, endpoint.port)).await?;
+    let host = endpoint.authority.host().trim_matches(['[', ']']);
+    let port = endpoint.authority.port_u16().unwrap_or(80);
+    let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;
     let mut settings = http1::Builder::new();
     settings.max_buf_size(BUFFER);

@@ -5,16 +5,6 @@ use std::collections::HashSet;
 use super::{InvalidSetting, check_length, get, invalid, list, variables::PROVIDERS};
 use crate::{Auth, OAuth, Server, oauth::Provider};
 
-type Preset = fn(String, String) -> Provider;
-
-/// The presets, in the order of [`PROVIDERS`].
-const PRESETS: [Preset; PROVIDERS.len()] = [
-    |id, secret| Provider::github(id, secret),
-    |id, secret| Provider::google(id, secret),
-    |id, secret| Provider::microsoft(id, secret),
-    |id, secret| Provider::slack(id, secret),
-];
-
 /// Fills in what the program has not set on `server`, and checks the result.
 pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     if server.oauth.is_none() {
@@ -57,11 +47,17 @@ pub(super) fn apply(server: &mut Server, on_lambda: bool) -> Result<(), InvalidS
 /// Reads the settings. `None` if there are no providers, and nobody signs in.
 fn oauth_setting(is_needed: bool) -> Result<Option<OAuth>, InvalidSetting> {
     let mut providers = Vec::new();
-    for (name, preset) in PROVIDERS.into_iter().zip(PRESETS) {
-        let Some(client_id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
+    for name in PROVIDERS {
+        let Some(id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
             continue;
         };
-        let provider = preset(client_id, format!("TOOLS_{name}_CLIENT_SECRET"));
+        let secret = format!("TOOLS_{name}_CLIENT_SECRET");
+        let provider = match name {
+            "GITHUB" => Provider::github(id, secret),
+            "GOOGLE" => Provider::google(id, secret),
+            "MICROSOFT" => Provider::microsoft(id, secret),
+            _ => Provider::slack(id, secret),
+        };
         let issuer = get(&format!("TOOLS_{name}_ISSUER"))?.into_iter();
         providers.push(issuer.fold(provider, Provider::issuer));
     }

@@ -1,11 +1,12 @@
 //! The settings in the log, when the server starts.
 
-use std::env;
-
 use tracing::Level;
 
-use super::{unknown, variables::set};
-use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, observe::metrics::Metrics};
+use super::{
+    unknown,
+    variables::{is_on_lambda, set},
+};
+use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, oauth::OAuth, observe::metrics::Metrics};
 
 /// Warns of unknown settings and, at level `debug`, shows the settings in force.
 pub(in crate::serve) fn log(server: &Server) {
@@ -14,7 +15,7 @@ pub(in crate::serve) fn log(server: &Server) {
     }
     let idempotency = server.idempotency.as_ref();
     let is_shared = idempotency.is_some_and(|it| it.shared_store().is_some());
-    if !server.quotas.is_empty() && !is_shared && env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
+    if !server.quotas.is_empty() && !is_shared && is_on_lambda() {
         tracing::warn!(
             "each instance of this function counts by itself, from zero: quotas need a table \
              (TOOLS_IDEMPOTENCY=dynamodb)"
@@ -29,16 +30,13 @@ fn show(server: &Server) {
     let variables: Vec<_> = set()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let providers = server.oauth.as_ref().map(|oauth| {
-        let ids: Vec<_> = oauth.provider_ids().collect();
-        ids.join(", ")
-    });
+    let providers = server.oauth.iter().flat_map(OAuth::provider_ids);
     tracing::debug!(
         variables = variables.join(" "),
         auth = server.auth.as_ref().map(Auth::summary),
-        secrets = server.secrets.as_ref().map(|it| format!("{it:?}")),
-        idempotency = server.idempotency.as_ref().map(|it| format!("{it:?}")),
-        oauth = providers,
+        secrets = ?server.secrets,
+        idempotency = ?server.idempotency,
+        oauth = ?providers.collect::<Vec<_>>(),
         protocols = ?server.protocols,
         base_path = server.base_path,
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),

@@ -109,6 +109,10 @@ pub(super) fn set() -> impl Iterator<Item = (&'static str, String)> {
     settings.filter_map(|(name, _)| Some((*name, get(name).ok()??)))
 }
 
+pub(crate) fn is_on_lambda() -> bool {
+    env::var_os("AWS_LAMBDA_RUNTIME_API").is_some()
+}
+
 /// Reads the value of a variable. An empty value counts as unset.
 pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     let variable = VARIABLES.iter().find(|(it, _)| *it == name);
