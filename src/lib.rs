@@ -136,89 +136,65 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 // So do those in `pictures.md`, which contain the pictures: `tests/it/pictures.rs` writes it.
 // The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
 // Some pages have examples that need a cargo feature.
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/agentcore.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/agentcore.md"))]
 pub mod agentcore {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/architecture.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/architecture.md"))]
 pub mod architecture {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/callers.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/callers.md"))]
 pub mod callers {}
 #[doc = include_str!("pages.md")]
 #[cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/clients.md"))]
 pub mod clients {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/containers.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/containers.md"))]
 pub mod containers {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/costs.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/costs.md"))]
 pub mod costs {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/environment.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/environment.md"))]
 pub mod environment {}
 #[doc = include_str!("pages.md")]
-#[doc = include_str!("pictures.md")]
-#[doc = include_str!("../docs/explorer.md")]
+#[doc = concat!(include_str!("pictures.md"), include_str!("../docs/explorer.md"))]
 pub mod explorer {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/first-deployment.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/first-deployment.md"))]
 pub mod first_deployment {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/guide-agentcore.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-agentcore.md"))]
 pub mod guide_agentcore {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/guide-api.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-api.md"))]
 pub mod guide_api {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/guide-production.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-production.md"))]
 pub mod guide_production {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/guide-tool.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-tool.md"))]
 pub mod guide_tool {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("pictures.md")]
 #[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/issuing-tokens.md"))]
 pub mod issuing_tokens {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/lambda.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/lambda.md"))]
 pub mod lambda {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/long-calls.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/long-calls.md"))]
 pub mod long_calls {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/mcp.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/mcp.md"))]
 pub mod mcp {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/monitoring.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/monitoring.md"))]
 pub mod monitoring {}
 #[doc = include_str!("pages.md")]
 #[cfg_attr(any(not(doctest), feature = "openapi"), doc = include_str!("../docs/openapi.md"))]
 pub mod openapi {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/operations.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/operations.md"))]
 pub mod operations {}
 #[doc = include_str!("pages.md")]
-#[doc = include_str!("pictures.md")]
-#[doc = include_str!("../docs/protocols.md")]
+#[doc = concat!(include_str!("pictures.md"), include_str!("../docs/protocols.md"))]
 pub mod protocols {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/releasing.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/releasing.md"))]
 pub mod releasing {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/security.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/security.md"))]
 pub mod security {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/sign-in.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/sign-in.md"))]
 pub mod sign_in {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/tools.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/tools.md"))]
 pub mod tools {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/tried.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/tried.md"))]
 pub mod tried {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("../docs/troubleshooting.md")]
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/troubleshooting.md"))]
 pub mod troubleshooting {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("pictures.md")]
