@@ -48,19 +48,16 @@ fn printed(server: &Server, variable: &str, trusted: &Authority) -> String {
 }
 
 #[test]
-fn certificates_in_the_environment_are_trusted() {
-    let authority = Authority::new("environment");
-    let server = Server::start(&authority);
-    let printed = printed(&server, "SSL_CERT_FILE", &authority);
-    assert!(printed.contains(r#"response: Some("one")"#), "{printed}");
-    assert_eq!(server.log(), ["accepted", "one"]);
-}
-
-#[test]
-fn only_amazons_certificates_are_trusted_without_them() {
-    let authority = Authority::new("unknown");
-    let server = Server::start(&authority);
-    let printed = printed(&server, "ANOTHER_VARIABLE", &authority);
-    assert!(printed.contains("response: None"), "{printed}");
-    assert_eq!(server.log(), ["rejected"]);
+fn only_amazons_certificates_and_those_in_the_environment_are_trusted() {
+    for (variable, response, log) in [
+        ("SSL_CERT_FILE", r#"Some("one")"#, &["accepted", "one"][..]),
+        ("ANOTHER_VARIABLE", "None", &["rejected"]),
+    ] {
+        let authority = Authority::new(variable);
+        let server = Server::start(&authority);
+        let printed = printed(&server, variable, &authority);
+        let line = format!("response: {response}");
+        assert!(printed.contains(&line), "{printed}");
+        assert_eq!(server.log(), log);
+    }
 }

@@ -156,29 +156,80 @@ fn in_turn<R: Clone + Send, const N: usize>(results: [R; N]) -> impl FnMut(&str)
     }
 }
 
-#[tokio::test]
-async fn a_value_is_used_until_it_expires_and_then_read_again() {
-    let fixture = Fixture::new(in_turn([present("old"), present("new")]));
-    assert_eq!(fixture.text("A").await, "old");
-    wait(TTL.saturating_sub(LITTLE));
-    assert_eq!(fixture.text("A").await, "old");
-    assert_eq!(fixture.requests(), 1);
-    wait(LITTLE);
-    assert_eq!(fixture.text("A").await, "new");
-    assert_eq!(fixture.requests(), 2);
+const DOWN: &str = "the store is not available: x";
+
+/// Returns the result that `Fixture::text` gives this text.
+fn result(text: &str) -> ReadResult {
+    match text {
+        "none" => Ok(None),
+        "access denied: x" => Err(StoreError::denied("x")),
+        "throttled: x" => Err(StoreError::throttled("x")),
+        DOWN => Err(StoreError::unavailable("x")),
+        value => present(value),
+    }
 }
 
+/// For the results of a store one after the other: the time until each read of the cache, its text, and
+/// the number of requests so far.
 #[tokio::test]
-async fn a_cache_time_of_zero_reads_the_value_each_time() {
-    let lookup = in_turn([
-        present("one"),
-        present("two"),
-        Err(StoreError::throttled("x")),
-    ]);
-    let fixture = Fixture::with(lookup, &[], |it| it.cache_for(Duration::ZERO));
-    assert_eq!(fixture.text("A").await, "one");
-    assert_eq!(fixture.text("A").await, "two");
-    assert_eq!(fixture.text("A").await, "throttled: x");
+async fn a_result_is_used_as_long_as_its_kind_allows() {
+    const NOW: Duration = Duration::ZERO;
+    const STALE: Duration = Duration::from_mins(1);
+    let unchanged = TTL.saturating_sub(LITTLE);
+    // Values are read again when they expire.
+    let values: &[_] = &[(NOW, "old", 1), (unchanged, "old", 1), (LITTLE, "new", 2)];
+    // The store is left alone for a moment, and read again once it has recovered.
+    let recovery: &[_] = &[(NOW, DOWN, 1), (NOW, DOWN, 1), (PAUSE, "value", 2)];
+    let mut cases = vec![
+        (TTL, vec!["old", "new"], values.to_vec()),
+        (TTL, vec![DOWN, "value"], recovery.to_vec()),
+    ];
+    // The last good value replaces temporary errors for a limited time.
+    for error in ["throttled: x", DOWN] {
+        let reads = [
+            (NOW, "good", 1),
+            (TTL, "good", 2),
+            (NOW, "good", 2),
+            (PAUSE, "good", 3),
+            (STALE, error, 4),
+        ];
+        cases.push((TTL, vec!["good", error], reads.to_vec()));
+    }
+    // Absence and denial are remembered briefly, and replace a good value.
+    for text in ["none", "access denied: x"] {
+        let reads = [
+            (NOW, "good", 1),
+            (TTL, text, 2),
+            (NOW, text, 2),
+            (NEGATIVE_TTL, "restored", 3),
+        ];
+        cases.push((TTL, vec!["good", text, "restored"], reads.to_vec()));
+    }
+    // Without caching, absence and errors are remembered all the same.
+    let reads = [
+        (NOW, DOWN, 1),
+        (NOW, DOWN, 1),
+        (PAUSE, "none", 2),
+        (NOW, "none", 2),
+        (NEGATIVE_TTL, "one", 3),
+        (NOW, "two", 4),
+        (NOW, "throttled: x", 5),
+    ];
+    let results = vec![DOWN, "none", "one", "two", "throttled: x"];
+    cases.push((NOW, results, reads.to_vec()));
+    for (cache_for, results, reads) in cases {
+        let mut results: Vec<_> = results.into_iter().rev().map(result).collect();
+        let lookup = move |_: &str| match &results[..] {
+            [last] => last.clone(),
+            _ => results.pop().unwrap(),
+        };
+        let fixture = Fixture::with(lookup, &[], |it| it.cache_for(cache_for).stale_for(STALE));
+        for (time, text, requests) in reads {
+            wait(time);
+            assert_eq!(fixture.text("A").await, text);
+            assert_eq!(fixture.requests(), requests, "{text}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -205,55 +256,6 @@ async fn one_call_for_many_ids_makes_as_few_requests_as_possible() {
     let reads = fixture.cache.read(&ids, None).await;
     assert_eq!(reads.len(), 41);
     assert_eq!(fixture.sizes(), [20, 20, 1]);
-}
-
-#[tokio::test]
-async fn the_last_good_value_replaces_temporary_errors_for_a_limited_time() {
-    for error in [StoreError::throttled("x"), StoreError::unavailable("x")] {
-        let lookup = in_turn([present("good"), Err(error)]);
-        let stale = Duration::from_mins(1);
-        let fixture = Fixture::with(lookup, &[], |secrets| secrets.stale_for(stale));
-        assert_eq!(fixture.text("A").await, "good");
-        wait(TTL);
-        assert_eq!(fixture.text("A").await, "good");
-        assert_eq!(fixture.text("A").await, "good");
-        assert_eq!(
-            fixture.requests(),
-            2,
-            "the store is left alone for a moment"
-        );
-        wait(PAUSE);
-        assert_eq!(fixture.text("A").await, "good");
-        assert_eq!(fixture.requests(), 3);
-        wait(stale);
-        assert!(fixture.text("A").await.ends_with(": x"));
-    }
-}
-
-#[tokio::test]
-async fn a_store_that_recovers_is_read_again() {
-    let down = || Err(StoreError::unavailable("x"));
-    let fixture = Fixture::new(in_turn([down(), present("value")]));
-    assert_eq!(fixture.text("A").await, "the store is not available: x");
-    assert_eq!(fixture.text("A").await, "the store is not available: x");
-    assert_eq!(fixture.requests(), 1);
-    wait(PAUSE);
-    assert_eq!(fixture.text("A").await, "value");
-}
-
-#[tokio::test]
-async fn absence_and_denial_are_remembered_briefly_and_replace_a_good_value() {
-    let denied = StoreError::denied("x");
-    for (result, text) in [(Ok(None), "none"), (Err(denied), "access denied: x")] {
-        let fixture = Fixture::new(in_turn([present("good"), result, present("restored")]));
-        assert_eq!(fixture.text("A").await, "good");
-        wait(TTL);
-        assert_eq!(fixture.text("A").await, text);
-        assert_eq!(fixture.text("A").await, text);
-        assert_eq!(fixture.requests(), 2);
-        wait(NEGATIVE_TTL);
-        assert_eq!(fixture.text("A").await, "restored");
-    }
 }
 
 #[tokio::test]
@@ -332,29 +334,14 @@ async fn the_last_good_value_replaces_a_missing_response() {
 }
 
 #[tokio::test]
-async fn absence_and_temporary_errors_are_remembered_even_without_caching() {
-    let down = || Err(StoreError::unavailable("x"));
-    let lookup = in_turn([
-        down(),
-        Ok(None),
-        present("one"),
-        present("two"),
-        present("three"),
-    ]);
+async fn without_caching_a_rejected_value_is_read_again_alone_each_time() {
+    let lookup = in_turn([present("one"), present("two"), present("three")]);
     let fixture = Fixture::with(lookup, &["B".to_owned()], |it| it.cache_for(Duration::ZERO));
-    for (text, time) in [
-        ("the store is not available: x", PAUSE),
-        ("none", NEGATIVE_TTL),
-    ] {
-        assert_eq!(fixture.text("A").await, text);
-        assert_eq!(fixture.text("A").await, text);
-        wait(time);
-    }
-    assert_eq!(fixture.sizes(), [1, 1], "nothing else is read");
     for (rejected, newer) in [("zero", "one"), ("one", "two"), ("two", "three")] {
         let value = fixture.reread("A", &Secret::from(rejected)).await;
         assert_eq!(value.as_deref(), Some(newer));
     }
+    assert_eq!(fixture.sizes(), [1, 1, 1], "nothing else is read");
 }
 
 #[tokio::test]
