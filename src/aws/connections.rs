@@ -30,13 +30,9 @@ impl HttpClient for Connections {
 
 /// Returns the shared connections. The first request opens one, and decodes the certificates.
 fn connector(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnector {
-    static AMAZON: OnceLock<SharedHttpConnector> = OnceLock::new();
-    static MACHINE: OnceLock<SharedHttpConnector> = OnceLock::new();
-    let connections = match roots {
-        Roots::Amazon => &AMAZON,
-        Roots::Machine => &MACHINE,
-    };
-    let connector = connections.get_or_init(|| {
+    /// One for each value of `Roots`.
+    static CONNECTIONS: [OnceLock<SharedHttpConnector>; 2] = [const { OnceLock::new() }; 2];
+    let connector = CONNECTIONS[roots as usize].get_or_init(|| {
         let connector = Connector::builder()
             .connector_settings(settings.clone())
             .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
