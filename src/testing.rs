@@ -57,7 +57,6 @@ pub struct ExpectedResponse {
 
 impl ExpectedResponse {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let text = || String::from_utf8_lossy(body).into_owned();
         // The tag changes with the body, which is compared itself.
         let compared = Protocol::response_headers().filter(|name| *name != "etag");
         // With these, browsers decide what a page may do.
@@ -76,7 +75,7 @@ impl ExpectedResponse {
             body: match serde_json::from_slice(body) {
                 Ok(json) => json,
                 Err(_) if body.is_empty() => Value::Null,
-                Err(_) => Value::String(text()),
+                Err(_) => String::from_utf8_lossy(body).into(),
             },
         }
     }

@@ -181,18 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn zero_counts_are_omitted() {
-        let line = line(None, &RequestEnd::default(), CacheUse::default());
-        let names: Vec<_> = line
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
-        assert_eq!(names.len(), 5, "{names:?}");
-    }
-
-    #[test]
     fn the_documentation_lists_every_reason() {
         let page = include_str!("../../docs/operations.md");
         let rows = page

@@ -294,6 +294,11 @@ mod tests {
     use super::*;
     use crate::{clock::FIXED, secrets::Secrets};
 
+    /// Returns a response without a body.
+    fn ok() -> ExpectedResponse {
+        ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"")
+    }
+
     #[tokio::test]
     async fn a_secret_from_the_store_is_not_recorded() {
         use crate::{Context, Failure, Server, Tool, Toolkit};
@@ -368,9 +373,8 @@ mod tests {
     fn a_body_without_secrets_is_recorded_as_it_was_sent() {
         let (parts, ()) = Request::post("/tools/call").body(()).unwrap().into_parts();
         let text = "{\"tool_id\": \"A.B\",\n  \"input\": {\"amount\": 1.50}}";
-        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
-        let (event, _) =
-            recording_of(&parts, text.as_bytes(), vec![], expected, &mut Value::Null).unwrap();
+        let recording = recording_of(&parts, text.as_bytes(), vec![], ok(), &mut Value::Null);
+        let (event, _) = recording.unwrap();
         assert_eq!(event["body"], text);
     }
 
@@ -381,11 +385,10 @@ mod tests {
         let (parts, ()) = request.into_parts();
         let body =
             br#"{"tool_id": "A.B", "context": {"secrets": [{"id": "PIN", "value": "pin-77"}]}}"#;
-        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
         let mut answers =
             json!({"GET /a?key=key-77": {"status": 200, "body": ["pin-77", "key-77 pin-7"]}});
         let stored = vec![("KEY".to_owned(), "key-77".into())];
-        recording_of(&parts, body, stored, expected, &mut answers).unwrap();
+        recording_of(&parts, body, stored, ok(), &mut answers).unwrap();
         let redacted = json!({"GET /a?key=VALUE_OF_KEY": {"status": 200,
                               "body": ["VALUE_OF_PIN", "VALUE_OF_KEY pin-7"]}});
         assert_eq!(answers, redacted);
@@ -402,7 +405,6 @@ mod tests {
         };
         let long = "x".repeat(100);
         let cut = format!("0012-get-{}.json", "x".repeat(59));
-        let expected = ExpectedResponse::of(http::StatusCode::OK, &HeaderMap::new(), b"");
         let mut last = Value::Null;
         let call = r#"{"tool_id": "A.B@1.0.0"}"#;
         let in_schema = r#"{"request": {"tool_id": "A.B"}}"#;
@@ -423,14 +425,14 @@ mod tests {
             let (method, path) = request.split_once(' ').unwrap();
             let http = json!({"method": method, "path": path});
             last = json!({"requestContext": {"http": http}, "body": body});
-            let file = recorder().write(&last, &expected, &json!({})).unwrap();
+            let file = recorder().write(&last, &ok(), &json!({})).unwrap();
             assert_eq!(file.parent(), Some(&*folder));
             assert_eq!(file.file_name().unwrap().to_str(), Some(name));
             let response = file.with_extension("expected.json");
             assert!(response.exists(), "{}", response.display());
         }
         // An earlier recording stays.
-        assert!(recorder().write(&last, &expected, &json!({})).is_err());
+        assert!(recorder().write(&last, &ok(), &json!({})).is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 
