@@ -2,17 +2,17 @@
 //!
 //! The field `x-case` of a document says in words what is right, and as data: the options of the
 //! command (`flags`), the call, the API's answer and the values of secrets (`env`), and what to
-//! `expect` of the report, the tools, the request or the answer.
+//! `expect` of the report, the tools, the request, the answer or the failure.
 
 use std::fs;
 
 use axum::response::Response;
-use lambda_tools_core::{Failure, Toolkit, testing};
+use lambda_tools_core::{Failure, testing};
 use lambda_tools_openapi::{OpenApi, Reduction};
 use serde_json::{Value, json};
 use test_support::repository;
 
-use crate::recorder::{Recorder, call};
+use crate::recorder::{Recorder, call, toolkit};
 
 /// Returns what differs from what is expected.
 async fn judged(case: &Value, document: Value) -> Vec<String> {
@@ -75,7 +75,7 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
             .to_owned();
         cx = cx.secret(id, value);
     }
-    let toolkit = Toolkit::new(tools.base_url(&api.url).allow_private().tools().unwrap()).unwrap();
+    let toolkit = toolkit(tools, &api.url);
     let (entry, input) = (&toolkit.entries()[0], case["call"].clone());
     let outcome = match entry.tool.input.check(&input, "input").unwrap() {
         Ok(()) => call(entry, input, &cx.build()).await,
@@ -89,6 +89,27 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
             .unwrap_or_default();
         if !requests.is_empty() || !listed("refused").iter().all(|it| error.contains(it)) {
             faults.push(format!("it is not refused: {error} {requests:?}"));
+        }
+        return faults;
+    }
+    if let (Some(Value::Object(wanted)), Err(failure)) = (expected.get("failure"), &outcome) {
+        let parts = failure.parts();
+        let seen = json!({
+            "message": failure.message(),
+            "can_retry": failure.can_retry(),
+            "retry_after": parts.retry_after.map(|it| it.as_secs()),
+            "says": parts.additional_prompt_content,
+        });
+        for (name, wanted) in wanted {
+            let seen = &seen[name];
+            let is_part = name == "says"
+                && seen
+                    .as_str()
+                    .unwrap_or_default()
+                    .contains(wanted.as_str().unwrap());
+            if seen != wanted && !is_part {
+                faults.push(format!("{name} is {seen}, not {wanted}"));
+            }
         }
         return faults;
     }

@@ -53,25 +53,6 @@ fn nothing_becomes_a_tool_that_nobody_chose() {
         .unwrap_err()
         .to_string();
     assert!(error.ends_with("methods: pets (3), people (1)"), "{error}");
-    let error = api()
-        .include_tags(["cats"])
-        .reduce()
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        error,
-        "the document has no tag \"cats\" (--include-tag); did you mean \"pets\"?"
-    );
-    let error = api()
-        .include_all()
-        .rename("nothing", "A")
-        .reduce()
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("the document has no operation \"nothing\" (--rename)"),
-        "{error}"
-    );
 }
 
 #[test]
@@ -190,61 +171,6 @@ fn too_many_tools_need_a_decision() {
 }
 
 #[test]
-fn no_tool_is_lost_to_another_one_of_its_name() {
-    let reduced = |operations: &[(&str, &str, &str)]| {
-        let mut document = document();
-        document["paths"] = json!({});
-        for (method, path, id) in operations {
-            document["paths"][path][method] = json!({"operationId": id, "responses": {}});
-        }
-        let api = OpenApi::new(document).unwrap().include_all();
-        ids(&api.rename("POST /renamed", "Chosen").reduce().unwrap())
-    };
-    let renamed = ("post", "/renamed", "a");
-    for (operations, names) in [
-        (
-            vec![("get", "/a", "list_pets"), ("get", "/b", "listPets")],
-            "ListPets ListPets_2",
-        ),
-        (
-            vec![
-                ("get", "/a", "pets"),
-                ("put", "/a", "pets"),
-                ("get", "/b", "Pets"),
-            ],
-            "Pets PetsPut Pets_2",
-        ),
-        // As FastAPI names operations: by function, path and method.
-        (
-            vec![("get", "/v2/all-items/", "read_v2_all_items__get")],
-            "Read",
-        ),
-        (
-            vec![
-                ("get", "/many", "many_many_get"),
-                ("post", "/many", "many_many_get"),
-            ],
-            "ManyGet ManyPost",
-        ),
-        (
-            vec![("get", "/a", "list_a_get"), ("get", "/b", "list_b_get")],
-            "ListAGet ListBGet",
-        ),
-        (vec![("get", "/a", "a_get")], "AGet"),
-        (vec![("get", "/chosen", "chosen")], "Chosen ChosenGet"),
-    ] {
-        let mut all = vec![renamed];
-        all.extend(operations);
-        let made = reduced(&all)
-            .iter()
-            .map(|it| it[5..].replace("@1.0.0", ""))
-            .collect::<Vec<_>>();
-        let names: Vec<_> = names.split(' ').collect();
-        assert_eq!(made[made.len() - names.len()..], names, "{all:?}");
-    }
-}
-
-#[test]
 fn only_the_owner_says_that_a_tool_deletes_nothing() {
     let operation =
         |extension: Value| json!({"summary": "Does it", "x-mcp": extension, "responses": {}});
@@ -263,26 +189,21 @@ fn only_the_owner_says_that_a_tool_deletes_nothing() {
         .unwrap();
     let toolkit = lambda_tools_core::Toolkit::new(tools).unwrap();
     let hints = toolkit.entries().iter().map(|it| {
-        let hints = it.tool.hints;
-        (it.id.to_string(), hints.is_read_only, hints.is_destructive)
+        let (name, hints) = (it.id.qualified(), it.tool.hints);
+        (name, hints.is_read_only, hints.is_destructive)
     });
-    let hints: Vec<_> = hints.collect();
-    let hints: Vec<_> = hints
-        .iter()
-        .map(|(id, reads, deletes)| (&**id, *reads, *deletes))
-        .collect();
-    let expected = [
-        ("Pets.DELETEIt@1.0.0", Some(false), Some(true)),
-        ("Pets.DELETESaid@1.0.0", Some(false), Some(false)),
-        ("Pets.GETIt@1.0.0", Some(true), None),
-        ("Pets.GETSaid@1.0.0", Some(true), None),
-        ("Pets.PATCHIt@1.0.0", Some(false), None),
-        ("Pets.POSTIt@1.0.0", Some(false), None),
-        ("Pets.POSTSaid@1.0.0", Some(false), Some(false)),
-        ("Pets.PUTIt@1.0.0", Some(false), None),
-        ("Pets.PUTSaid@1.0.0", Some(false), Some(true)),
-    ];
-    let mut hints = hints;
+    let mut hints: Vec<_> = hints.collect();
     hints.sort_unstable();
+    let expected = [
+        ("Pets.DELETEIt", Some(false), Some(true)),
+        ("Pets.DELETESaid", Some(false), Some(false)),
+        ("Pets.GETIt", Some(true), None),
+        ("Pets.GETSaid", Some(true), None),
+        ("Pets.PATCHIt", Some(false), None),
+        ("Pets.POSTIt", Some(false), None),
+        ("Pets.POSTSaid", Some(false), Some(false)),
+        ("Pets.PUTIt", Some(false), None),
+        ("Pets.PUTSaid", Some(false), Some(true)),
+    ];
     assert_eq!(hints, expected);
 }

@@ -7,7 +7,6 @@ mod choices;
 mod documents;
 mod inputs;
 mod long;
-mod mutations;
 mod recorder;
 mod requests;
 mod tokens;

@@ -8,7 +8,7 @@ use axum::{
     extract::Request,
     response::Response,
 };
-use lambda_tools_core::{Context, Failure, testing, tool::toolkit::ToolEntry};
+use lambda_tools_core::{Context, Failure, Toolkit, testing, tool::toolkit::ToolEntry};
 use lambda_tools_openapi::ApiTools;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -96,6 +96,12 @@ pub(crate) fn context(tools: &ApiTools) -> Context {
         context = context.token(provider.id, "token-of-the-user");
     }
     context.build()
+}
+
+/// Returns the toolkit of an API that is at this URL.
+pub(crate) fn toolkit(tools: ApiTools, url: impl Into<String>) -> Toolkit {
+    let tools = tools.base_url(url).allow_private().tools();
+    Toolkit::new(tools.unwrap()).unwrap()
 }
 
 /// Calls a tool with an input that its schema allows.

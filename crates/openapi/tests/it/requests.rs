@@ -4,14 +4,13 @@
 use std::{fs, io::Write, process::Command};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use lambda_tools_core::Toolkit;
 use serde_json::{Value, json};
 use test_support::{installed, repository};
 
 use crate::{
     documents::RealDocument,
     inputs::Inputs,
-    recorder::{Recorder, call, context},
+    recorder::{Recorder, call, context, toolkit},
 };
 
 #[tokio::test]
@@ -25,14 +24,7 @@ async fn a_validator_accepts_nearly_all_requests() {
         let made = tools.len();
         let cx = context(&tools);
         let names = operations_of(&tools.to_json(), &server);
-        let toolkit = Toolkit::new(
-            tools
-                .base_url(&recorder.url)
-                .allow_private()
-                .tools()
-                .unwrap(),
-        )
-        .unwrap();
+        let toolkit = toolkit(tools, &recorder.url);
         let file = repository("target/tmp").join(format!("requests-{}.jsonl", document.name));
         fs::create_dir_all(repository("target/tmp")).unwrap();
         let mut lines = fs::File::create(&file).unwrap();
