@@ -22,17 +22,11 @@ const CALLS: usize = 40;
 #[tokio::test]
 #[ignore = "needs FastAPI; run .ci/long"]
 async fn fastapi_answers_every_call() {
-    let application = python("fastapi_app.py");
+    let mut application = Command::new(repository("target/venv-frameworks/bin/python"));
+    application.arg(repository("tests/frameworks/fastapi_app.py"));
     // No tool can ask a user for the password, which this flow needs.
     let left_out = ["GET /me"];
     check("FastAPI", application, "/openapi.json", &left_out).await;
-}
-
-#[tokio::test]
-#[ignore = "needs Litestar; run .ci/long"]
-async fn litestar_answers_every_call() {
-    let application = python("litestar_app.py");
-    check("Litestar", application, "/schema/openapi.json", &[]).await;
 }
 
 #[tokio::test]
@@ -41,12 +35,6 @@ async fn fastify_answers_every_call() {
     let mut application = Command::new(node());
     application.arg(repository("target/frameworks/app.mjs"));
     check("Fastify", application, "/openapi.json", &[]).await;
-}
-
-fn python(file: &str) -> Command {
-    let mut command = Command::new(repository("target/venv-frameworks/bin/python"));
-    command.arg(repository("tests/frameworks").join(file));
-    command
 }
 
 /// Starts an application, and calls all operations of its document; those that are left out, with a
