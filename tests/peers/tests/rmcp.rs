@@ -3,12 +3,8 @@
 use std::{process::Command, time::Duration};
 
 use rmcp::{
-    ClientHandler, ClientLifecycleMode, ClientServiceExt, ServiceError,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-        ClientCapabilities, ClientConfig, GetTaskParams, Implementation, JsonObject,
-        ProtocolVersion, TASKS_EXTENSION_ID, TaskPayload, TaskStatus,
-    },
+    ClientLifecycleMode, ClientServiceExt,
+    model::{CallToolRequestParams, CallToolResult, ProtocolVersion},
     service::{ClientInitializeError, RoleClient, RunningService},
     transport::{
         StreamableHttpClientTransport,
@@ -18,12 +14,8 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use test_support::{
-    Running,
-    aws::CREDENTIALS,
+    Running, function,
     documents::blocks,
-    dynamodb::DynamoDb,
-    function,
-    invocations::{Function, Limits},
     isolated,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     openid::{Act, Browser, OpenId},
@@ -172,137 +164,5 @@ async fn rmcp_signs_its_user_in() {
     let client = ().serve_with_lifecycle(transport, lifecycle).await.unwrap();
     let outcome = call(&client, "Mail_Whose", json!({})).await;
     assert_eq!(outcome["value"]["result"], "alice", "{outcome}");
-    client.cancel().await.unwrap();
-}
-
-/// A client that takes tasks.
-#[derive(Clone)]
-struct TakesTasks;
-
-impl ClientHandler for TakesTasks {
-    /// Like `ClientCapabilities::builder().enable_tasks()`, which needs more of rmcp's features.
-    fn get_info(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
-        capabilities.extensions = Some([tasks].into());
-        ClientConfig::new(capabilities, Implementation::new("test", "1.0.0"))
-    }
-}
-
-/// How a task has ended, and what it has said before.
-#[derive(Debug)]
-struct Ended {
-    payload: TaskPayload,
-    messages: Vec<String>,
-}
-
-/// Calls a tool as a task, and polls it to the end.
-async fn run_task(
-    client: &RunningService<RoleClient, TakesTasks>,
-    input: Value,
-    cancels: bool,
-) -> Ended {
-    let request = CallToolRequestParams::new("Long_Count");
-    let request = request.with_arguments(input.as_object().unwrap().clone());
-    // `call_tool` fails if a task is created.
-    let response = client.call_tool_once(request).await.unwrap();
-    let CallToolResponse::Task(created) = response else {
-        panic!("{input} does not become a task: {response:?}");
-    };
-    let (id, mut pause) = (created.task.task_id, created.task.poll_interval_ms);
-    if cancels {
-        client
-            .cancel_task(CancelTaskParams::new(&id))
-            .await
-            .unwrap();
-    }
-    let mut messages = Vec::new();
-    for _ in 0..20 {
-        tokio::time::sleep(Duration::from_millis(pause.unwrap())).await;
-        let task = client.get_task(GetTaskParams::new(&id)).await.unwrap().task;
-        pause = task.task.poll_interval_ms;
-        messages.extend(task.task.status_message.clone());
-        if task.status() != TaskStatus::Working {
-            let payload = task.payload;
-            return Ended { payload, messages };
-        }
-    }
-    panic!("the task {id} does not end");
-}
-
-/// In proportion, this is a tool of ten minutes behind a source that gives up after half a minute.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes; run tests/all"]
-async fn rmcp_polls_tasks_that_outlast_every_request() {
-    let table = DynamoDb::start("calls").await;
-    let address = table.url();
-    let mut variables = CREDENTIALS.to_vec();
-    variables.extend([
-        ("LONG_TOOLS", "1"),
-        ("TOOLS_IDEMPOTENCY", "dynamodb"),
-        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", &address),
-    ]);
-    let faults = || isolated(Command::new(function("faults")));
-    let function = Function::start(faults, &variables).await;
-    function.limit(Limits {
-        source: Duration::from_secs(3),
-        ..Limits::default()
-    });
-    let url = format!("{}/mcp", function.url);
-    let modern = || ClientLifecycleMode::Discover {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-    };
-    let transport = StreamableHttpClientTransport::from_uri(&*url);
-    let client = TakesTasks.serve_with_lifecycle(transport, modern());
-    let client = client.await.unwrap();
-    let server = client.peer_info().unwrap();
-    assert!(server.capabilities.supports_tasks());
-    let (counted, failed, panicked, cancelled) = tokio::join!(
-        run_task(&client, json!({"to": 9, "step_ms": 500}), false),
-        run_task(
-            &client,
-            json!({"to": 5, "step_ms": 500, "end": "fail"}),
-            false
-        ),
-        run_task(
-            &client,
-            json!({"to": 5, "step_ms": 500, "end": "panic"}),
-            false
-        ),
-        run_task(&client, json!({"to": 100, "step_ms": 100}), true),
-    );
-    assert!(
-        matches!(&counted.payload, TaskPayload::Completed { result } if result["structuredContent"]["result"] == 9),
-        "{counted:?}"
-    );
-    let messages = &counted.messages;
-    assert!(
-        messages.iter().any(|it| it.starts_with("counted to ")),
-        "{messages:?}"
-    );
-    assert!(
-        matches!(&failed.payload, TaskPayload::Completed { result } if result["isError"] == true),
-        "{failed:?}"
-    );
-    assert!(
-        matches!(&panicked.payload, TaskPayload::Failed { error } if error["code"] == -32603),
-        "{panicked:?}"
-    );
-    assert!(
-        matches!(cancelled.payload, TaskPayload::Cancelled),
-        "{cancelled:?}"
-    );
-    let unknown = client.get_task(GetTaskParams::new("none")).await;
-    assert!(
-        matches!(&unknown, Err(ServiceError::McpError(error)) if error.code.0 == -32602),
-        "{unknown:?}"
-    );
-    client.cancel().await.unwrap();
-    // A client without the extension gets the outcome itself.
-    let transport = StreamableHttpClientTransport::from_uri(&*url);
-    let client = ().serve_with_lifecycle(transport, modern()).await.unwrap();
-    let outcome = call(&client, "Long_Count", json!({"to": 1})).await;
-    assert_eq!(outcome["value"]["result"], 1, "{outcome}");
     client.cancel().await.unwrap();
 }
