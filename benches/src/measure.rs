@@ -60,22 +60,13 @@ impl Figures {
     /// Returns the ratio to another contestant: the median of those within a turn, or for starts,
     /// that of the fast ones.
     pub(crate) fn ratio(&self, measure: Measure, one: Id, other: Id) -> f64 {
-        self.compare(measure, one, other, |one, other| one / other)
-    }
-
-    /// Returns the difference to another contestant, in the same way.
-    pub(crate) fn difference(&self, measure: Measure, one: Id, other: Id) -> f64 {
-        self.compare(measure, one, other, |one, other| one - other)
-    }
-
-    fn compare(&self, measure: Measure, one: Id, other: Id, by: impl Fn(f64, f64) -> f64) -> f64 {
         let [one, other] = [one, other].map(|id| self.of(id as usize, measure));
         if matches!(measure, Measure::Both) {
             // Any other process delays a start; nothing makes one faster.
-            return by(quantile(one.to_vec(), 10), quantile(other.to_vec(), 10));
+            return quantile(one.to_vec(), 10) / quantile(other.to_vec(), 10);
         }
         let pairs = one.iter().zip(other);
-        median(pairs.map(|(one, other)| by(*one, *other)).collect())
+        median(pairs.map(|(one, other)| one / other).collect())
     }
 }
 
@@ -171,14 +162,12 @@ mod tests {
         };
         let compared = |measure, bare: &[f64], ours: &[f64]| {
             let figures = Figures(vec![values(measure, bare), values(measure, ours)]);
-            let ratio = figures.ratio(measure, Id::Oxp, Id::Bare);
-            (ratio, figures.difference(measure, Id::Oxp, Id::Bare))
+            figures.ratio(measure, Id::Oxp, Id::Bare)
         };
         // The machine becomes slower; the third turn is disturbed.
-        let (ratio, difference) = compared(Measure::Cpu, &[10.0, 20.0, 40.0], &[11.0, 22.0, 90.0]);
+        let ratio = compared(Measure::Cpu, &[10.0, 20.0, 40.0], &[11.0, 22.0, 90.0]);
         assert!((ratio - 1.1).abs() < 1e-9, "{ratio}");
-        assert!((difference - 2.0).abs() < 1e-9, "{difference}");
-        let (ratio, _) = compared(Measure::Both, &[10.0, 30.0, 40.0], &[90.0, 70.0, 20.0]);
+        let ratio = compared(Measure::Both, &[10.0, 30.0, 40.0], &[90.0, 70.0, 20.0]);
         assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
     }
 }

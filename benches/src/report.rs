@@ -1,4 +1,4 @@
-//! The report, with the limits and the wishes.
+//! The report, with the limits.
 
 use std::{
     collections::BTreeMap,
@@ -23,16 +23,9 @@ type File = (&'static str, (f64, f64));
 
 /// A value that should be small.
 struct Value {
-    name: &'static str,
+    name: String,
     unit: &'static str,
     measured: f64,
-}
-
-/// The goal for a value.
-struct Wish {
-    value: Value,
-    sign: char,
-    wish: f64,
 }
 
 /// A report.
@@ -40,7 +33,6 @@ pub(crate) struct Report<'a> {
     figures: &'a Figures,
     files: &'a [File],
     limited: Vec<Value>,
-    wishes: Vec<Wish>,
 }
 
 impl<'a> Report<'a> {
@@ -49,13 +41,17 @@ impl<'a> Report<'a> {
             figures,
             files,
             limited: limited(figures, files),
-            wishes: wishes(figures, files),
         }
     }
 
     /// Accepts what was measured.
     pub(crate) fn accept(&self) -> Result<(), Box<dyn Error>> {
-        let rounded = |value: &Value| (value.name, (value.measured * 1000.0).round() / 1000.0);
+        let rounded = |value: &Value| {
+            (
+                value.name.clone(),
+                (value.measured * 1000.0).round() / 1000.0,
+            )
+        };
         let accepted: BTreeMap<_, _> = self.limited.iter().map(rounded).collect();
         Ok(fs::write(
             ACCEPTED,
@@ -67,11 +63,11 @@ impl<'a> Report<'a> {
     pub(crate) fn check(&self) -> Result<(), Box<dyn Error>> {
         let limits = limits()?;
         let is_exceeded = |value: &&Value| {
-            let limit = limits.get(value.name);
+            let limit = limits.get(&value.name);
             limit.is_none_or(|limit| value.measured > *limit)
         };
         let exceeded = self.limited.iter().filter(is_exceeded);
-        let names: Vec<_> = exceeded.map(|value| value.name).collect();
+        let names: Vec<_> = exceeded.map(|value| &*value.name).collect();
         if names.is_empty() {
             return Ok(());
         }
@@ -92,7 +88,7 @@ impl<'a> Report<'a> {
             measured,
         } in &self.limited
         {
-            let limit = limits.get(*name).copied().unwrap_or(f64::NAN);
+            let limit = limits.get(name).copied().unwrap_or(f64::NAN);
             let miss = if measured > &limit {
                 " **exceeded**"
             } else {
@@ -101,28 +97,6 @@ impl<'a> Report<'a> {
             writeln!(
                 text,
                 "| {name} | {measured:.2}{unit} | {limit:.2}{unit}{miss} |"
-            )?;
-        }
-        text += "\n## Wishes\n\n| | measured | wish | distance |\n| --- | --: | --: | --: |\n";
-        for Wish { value, sign, wish } in &self.wishes {
-            let Value {
-                name,
-                unit,
-                measured,
-            } = value;
-            let missing = if *sign == '≤' {
-                measured - wish
-            } else {
-                wish - measured
-            };
-            let distance = if missing <= 0.0 {
-                "met".to_owned()
-            } else {
-                format!("{missing:.2}{unit}")
-            };
-            writeln!(
-                text,
-                "| {name} | {measured:.2}{unit} | {sign} {wish}{unit} | {distance} |"
             )?;
         }
         Ok(text)
@@ -171,108 +145,43 @@ fn zip(files: &[File], name: &str) -> f64 {
 
 /// Returns the values with a limit. Each is a ratio to another contestant, or a size.
 fn limited(figures: &Figures, files: &[File]) -> Vec<Value> {
+    use Id::{Bare, Hello, McpLegacy, McpModern, Oxp, Rmcp};
+    use Measure::{Both, Cpu, Memory, PerCall, WarmCall};
     let ratios = [
+        ("warm call over OXP", WarmCall, Oxp, Bare),
+        ("warm call over MCP 2026-07-28", WarmCall, McpModern, Bare),
+        ("CPU per call over OXP", Cpu, Oxp, Bare),
         (
-            "warm call over OXP, relative to bare",
-            Measure::WarmCall,
-            Id::Oxp,
-            Id::Bare,
+            "time per call over MCP 2025-11-25",
+            PerCall,
+            McpLegacy,
+            Rmcp,
         ),
+        ("cold start and first call over OXP", Both, Oxp, Bare),
         (
-            "warm call over MCP 2026-07-28, relative to bare",
-            Measure::WarmCall,
-            Id::McpModern,
-            Id::Bare,
+            "cold start and first call over MCP 2025-11-25",
+            Both,
+            McpLegacy,
+            Rmcp,
         ),
-        (
-            "CPU per call over OXP, relative to bare",
-            Measure::Cpu,
-            Id::Oxp,
-            Id::Bare,
-        ),
-        (
-            "time per call over MCP 2025-11-25, relative to rmcp",
-            Measure::PerCall,
-            Id::McpLegacy,
-            Id::Rmcp,
-        ),
-        (
-            "cold start and first call over OXP, relative to bare",
-            Measure::Both,
-            Id::Oxp,
-            Id::Bare,
-        ),
-        (
-            "cold start and first call over MCP 2025-11-25, relative to rmcp",
-            Measure::Both,
-            Id::McpLegacy,
-            Id::Rmcp,
-        ),
-        (
-            "peak RSS, relative to bare",
-            Measure::Memory,
-            Id::Oxp,
-            Id::Bare,
-        ),
-        (
-            "peak RSS of hello, relative to bare",
-            Measure::Memory,
-            Id::Hello,
-            Id::Bare,
-        ),
+        ("peak RSS", Memory, Oxp, Bare),
+        ("peak RSS of hello", Memory, Hello, Bare),
     ];
     let ratios = ratios.map(|(name, measure, one, other)| Value {
-        name,
+        name: match other {
+            Rmcp => format!("{name}, relative to rmcp"),
+            _ => format!("{name}, relative to bare"),
+        },
         unit: " ×",
         measured: figures.ratio(measure, one, other),
     });
     let zips = [("zip of the toolbox", "toolbox"), ("zip of hello", "hello")];
     let zips = zips.map(|(name, file)| Value {
-        name,
+        name: name.to_owned(),
         unit: " MB",
         measured: zip(files, file),
     });
     ratios.into_iter().chain(zips).collect()
-}
-
-fn wishes(figures: &Figures, files: &[File]) -> Vec<Wish> {
-    let wish = |name, measured, sign, wish, unit| Wish {
-        value: Value {
-            name,
-            unit,
-            measured,
-        },
-        sign,
-        wish,
-    };
-    let milliseconds = |one, other| figures.difference(Measure::Both, one, other) / 1000.0;
-    let warm = figures.ratio(Measure::WarmCall, Id::Oxp, Id::Bare);
-    let calls = figures.ratio(Measure::PerCall, Id::Rmcp, Id::McpLegacy);
-    let (over_bare, over_rmcp) = (
-        milliseconds(Id::Oxp, Id::Bare),
-        milliseconds(Id::McpLegacy, Id::Rmcp),
-    );
-    let memory = figures.difference(Measure::Memory, Id::Hello, Id::Bare);
-    vec![
-        wish("warm call over OXP, relative to bare", warm, '≤', 1.2, " ×"),
-        wish("calls/s over MCP, relative to rmcp", calls, '≥', 1.35, " ×"),
-        wish(
-            "cold start and first call, over bare",
-            over_bare,
-            '≤',
-            0.8,
-            " ms",
-        ),
-        wish(
-            "cold start and first call over MCP, over rmcp",
-            over_rmcp,
-            '≤',
-            0.3,
-            " ms",
-        ),
-        wish("zip of hello", zip(files, "hello"), '≤', 2.3, " MB"),
-        wish("peak RSS of hello, over bare", memory, '≤', 4.0, " MB"),
-    ]
 }
 
 /// Returns the date, the machine and the versions.

@@ -135,12 +135,7 @@ async fn with_token(stage: &str) -> (LambdaFunction, String) {
             "iss": issuer.url, "aud": format!("{URL}/mcp"), "sub": "user", "client_id": "client",
             "iat": 1_700_000_000, "exp": 4_000_000_000_u64, "jti": "0123456789abcdef0123456789abcdef",
         });
-        let algorithms = [
-            ("oidc-rs256", Algorithm::RS256),
-            ("oidc-es256", Algorithm::ES256),
-        ];
-        let algorithm = algorithms.iter().find(|(name, _)| *name == stage);
-        issuer.sign(algorithm.map_or(Algorithm::EdDSA, |(_, it)| *it), &claims)
+        issuer.sign(Algorithm::EdDSA, &claims)
     };
     let headers = json!({
         "content-type": "application/json", "oxp-version": "1.0",
@@ -260,7 +255,7 @@ fn main() {
     let count = count.parse().expect("a number of rounds");
     let runtime = runtime.expect("a runtime");
     #[cfg(feature = "sign-in")]
-    if stage == "sign-in" || stage.starts_with("oidc") {
+    if ["oidc", "sign-in"].contains(&&**stage) {
         return token_rounds(&runtime, stage, count);
     }
     runtime.block_on(rounds(stage, count));
