@@ -1,9 +1,5 @@
 #![no_main]
 
-use lambda_tools_fuzz::{begin, mutation, redaction};
+use lambda_tools_fuzz::{begin, redaction};
 
 libfuzzer_sys::fuzz_target!(init: begin(), |data: &[u8]| redaction::run(data));
-
-libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    mutation::mutate_texts(data, size, max_size, seed)
-});

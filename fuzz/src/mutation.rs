@@ -1,4 +1,4 @@
-//! Mutation of inputs that hold JSON, or texts.
+//! Mutation of inputs that hold JSON.
 //!
 //! libFuzzer changes bytes, and most changes of the bytes of a document break its syntax, or miss
 //! the few that decide. Most changes here are of one string, name or value of the document.
@@ -24,24 +24,9 @@ static WORDS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// Changes an input that holds JSON, which is `data[..size]`, in place; returns the new size, which
 /// is `max_size` at most.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
-    mutate_as(data, size, max_size, seed, with_json_changed)
-}
-
-/// Does the same for an input with texts that a NUL byte separates.
-pub fn mutate_texts(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
-    mutate_as(data, size, max_size, seed, with_text_changed)
-}
-
-fn mutate_as(
-    data: &mut [u8],
-    size: usize,
-    max_size: usize,
-    seed: u32,
-    changed: fn(&[u8], &mut Rng) -> Option<Vec<u8>>,
-) -> usize {
     let mut rng = Rng::with_seed(seed.into());
     let is_of_bytes = rng.u8(..4) == 0;
-    let mutated = (!is_of_bytes).then(|| changed(&data[..size], &mut rng));
+    let mutated = (!is_of_bytes).then(|| with_json_changed(&data[..size], &mut rng));
     match mutated.flatten() {
         Some(mutated) if mutated.len() <= max_size => {
             data[..mutated.len()].copy_from_slice(&mutated);
@@ -49,17 +34,6 @@ fn mutate_as(
         }
         _ => fuzzer_mutate(data, size, max_size),
     }
-}
-
-/// Makes one change to an input, which has a first byte, and texts.
-fn with_text_changed(data: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
-    let (first, texts) = data.split_first()?;
-    let mut texts: Vec<_> = texts.split(|byte| *byte == 0).collect();
-    let index = rng.usize(..texts.len());
-    let mut text = String::from_utf8(texts[index].to_vec()).ok()?;
-    change_text(&mut text, rng);
-    texts[index] = text.as_bytes();
-    Some([&[*first], &*texts.join(&0)].concat())
 }
 
 /// Makes one change to an input, which has JSON values one after another, and the first byte of
