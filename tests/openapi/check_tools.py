@@ -4,8 +4,7 @@ check_tools.py LIST.json reads a JSON list of {"name", "description", "inputSche
 tools/list, with the names that models see. check_tools.py --agentcore LIST.json reads a list of AgentCore's own
 ToolDefinitions. A list may also be the value of "tools" in an object; "-" reads standard input.
 
-Prints {"tools": N, "refused": [{"name", "rule", "provider"}], "doubtful": [...]} and exits with 1 if "refused" has an
-element. "doubtful" has what a page forbids but its service is known to accept."""
+Prints {"tools": N, "refused": [{"name", "rule", "provider"}]} and exits with 1 if "refused" has an element."""
 
 import json
 import re
@@ -33,8 +32,6 @@ KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 # Vertex AI reference, FunctionDeclaration > parameters: "Parameter names must start with a letter or an underscore and
 # must only contain chars a-z, A-Z, 0-9, or underscores with a maximum length of 64."
 GEMINI_KEY = re.compile(r"[a-zA-Z_]")
-# The second half of that sentence. Gemini is not known to refuse "-" and ".".
-GEMINI_KEY_AS_WRITTEN = re.compile(r"[a-zA-Z0-9_]{1,64}")
 
 # OpenAI's error: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level",
 # also for functions that are not strict. Anthropic's error: "input_schema does not support oneOf, allOf, or anyOf at
@@ -216,19 +213,6 @@ def broken(tool, names):
         yield f"the schema has {depth} levels, more than {LEVELS}", "openai-strict"
 
 
-def doubts(tool):
-    """What a page forbids, but its service is known to accept."""
-    schema, description = tool.get("inputSchema"), tool.get("description")
-    keys = schema.get("properties") if isinstance(schema, dict) else None
-    for key in keys if isinstance(keys, dict) else ():
-        if KEY.fullmatch(key) and GEMINI_KEY.match(key) and not GEMINI_KEY_AS_WRITTEN.fullmatch(key):
-            yield f"the key {key!r} has more than letters, digits and underscores", "gemini"
-    # Errors of OpenAI's Chat Completions with some models: "tools[0].function.description: string too long. Expected a
-    # string with maximum length 1024".
-    if isinstance(description, str) and len(description) > 1024:
-        yield f"the description has {len(description)} characters, more than 1024", "openai"
-
-
 def broken_definition(definition, validator, shape):
     """The rules of AgentCore that a ToolDefinition breaks: the service's own model, as botocore has it."""
     function = "arn:aws:lambda:us-east-1:123456789012:function:toolbox"
@@ -262,7 +246,7 @@ def main():
     if isinstance(tools, dict):
         tools = tools["tools"]
     names = Counter(tool.get("name") for tool in tools)
-    refused, doubtful = [], []
+    refused = []
     if agentcore:
         import botocore.session
         from botocore.validate import ParamValidator
@@ -276,18 +260,7 @@ def main():
         if agentcore and names[tool.get("name")] > 1:
             found.append(("names must be unique", "agentcore"))
         refused += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in found]
-        if not agentcore:
-            doubtful += [{"name": tool.get("name"), "rule": rule, "provider": provider} for rule, provider in doubts(tool)]
-    print(
-        json.dumps(
-            {
-                "tools": len(tools),
-                "refused": refused,
-                "doubtful": doubtful,
-            },
-            indent=1,
-        )
-    )
+    print(json.dumps({"tools": len(tools), "refused": refused}, indent=1))
     sys.exit(1 if refused else 0)
 
 
