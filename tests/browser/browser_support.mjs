@@ -77,6 +77,27 @@ export class Explorer {
     await input.type(value);
   }
 
+  /** Fills in the form of a tool that adds. */
+  async add(a, b) {
+    await this.fill('a', a);
+    await this.fill('b', b);
+  }
+
+  /** Replaces the input as JSON. */
+  write(text) {
+    return this.page.$eval('.json textarea', (it, json) => {
+      it.value = json;
+      it.dispatchEvent(new Event('input', { bubbles: true }));
+    }, text);
+  }
+
+  back() {
+    return this.page.evaluate(() => new Promise((done) => {
+      addEventListener('hashchange', done, { once: true });
+      history.back();
+    }));
+  }
+
   async click(text, scope = 'main') {
     const handle = await this.page.evaluateHandle((name, root) => [...document.querySelectorAll(`${root} button`)]
       .find((it) => it.textContent === name || it.getAttribute('aria-label') === name), text, scope);
@@ -135,12 +156,9 @@ export class Explorer {
     }));
   }
 
-  async screenshot(name) {
-    await this.page.screenshot({ path: `${this.artifacts}/explorer.${name}.png`, fullPage: true });
-  }
-
-  /** No violation of axe's rules, no horizontal scrolling. */
-  async check(state) {
+  /** No violation of axe's rules, no horizontal scrolling. A name saves a picture. */
+  async check(state, name) {
+    if (name) await this.page.screenshot({ path: `${this.artifacts}/explorer.${name}.png`, fullPage: true });
     await this.page.evaluate(AXE);
     const violations = await this.page.evaluate(async () => {
       const { violations: found } = await window.axe.run(document, { resultTypes: ['violations'] });

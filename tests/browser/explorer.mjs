@@ -16,8 +16,7 @@ const SCENARIOS = {
 
   async list() {
     const explorer = await open(settings.toolbox);
-    await explorer.check('the list');
-    await explorer.screenshot('list');
+    await explorer.check('the list', 'list');
     assert.equal(await explorer.page.title(), 'Toolbox');
     assert.deepEqual(await explorer.page.$$eval('#list h2', (all) => all.map((it) => it.textContent)),
       ['Calculator', 'Doorbell', 'System', 'Gmail', 'SMS']);
@@ -43,23 +42,11 @@ const SCENARIOS = {
     const opened = { tool: 'Calculator.Add', marked: [`#${first}`], address: `${settings.toolbox}/`, focused: '' };
     assert.deepEqual(await shown(), opened);
     assert.equal(await page.evaluate(() => history.length), entries, 'there is nothing to go back to');
-    await page.type('#search', 'numbers');
-    assert.deepEqual((await shown()).marked, [`#${first}`], 'a search does not change what is shown');
-    await page.$eval('#search', (it) => { it.value = ''; it.dispatchEvent(new Event('input')); });
     await explorer.choose('SMS.Send@0.1.2');
-    await page.evaluate(() => new Promise((done) => {
-      addEventListener('hashchange', done, { once: true });
-      history.back();
-    }));
+    await explorer.back();
     assert.deepEqual(await shown(), { ...opened, focused: 'tool' });
     assert.equal(await page.title(), 'Toolbox');
-    await explorer.fill('a', '1');
-    await explorer.fill('b', '2');
-    for (const width of [375, 1280]) {
-      await page.setViewport({ width, height: 740 });
-      assert.equal(await explorer.value(), 3, `the input is still there in a window of ${width} px`);
-      assert.ok(await page.$('#list a').then((it) => it.isVisible()), 'so is the list');
-    }
+    await explorer.add('1', '2');
     await explorer.choose(first);
     assert.equal(await explorer.value(), 3, 'to choose the tool that is shown does not lose its input');
     await page.setViewport({ width: 375, height: 740 });
@@ -94,23 +81,20 @@ const SCENARIOS = {
     await keyboard.type('2.5');
     await tabTo('b');
     await keyboard.type('40');
-    await explorer.check('the form');
-    await explorer.screenshot('form');
+    await explorer.check('the form', 'form');
     await keyboard.down('Control');
     await keyboard.press('Enter');
     await keyboard.up('Control');
     const { title, value, focused: at } = await explorer.result();
     assert.deepEqual([title, value, at], ['Succeeded', '42.5', 'result']);
     assert.match(await explorer.page.$eval('#status', (it) => it.textContent), /^Succeeded/);
-    await explorer.check('a result');
-    await explorer.screenshot('result');
+    await explorer.check('a result', 'result');
     await explorer.close();
   },
 
   async protocolsAndCopies() {
     const explorer = await open(`${settings.toolbox}/#Calculator.Add@10.0.0`);
-    await explorer.fill('a', '20');
-    await explorer.fill('b', '22');
+    await explorer.add('20', '22');
     for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
       await explorer.protocol(protocol);
       assert.equal(await explorer.value(), 42, protocol);
@@ -149,8 +133,7 @@ const SCENARIOS = {
       assert.ok(error.isInvalid && error.isFocused && error.text.startsWith('Must match the pattern'), JSON.stringify(error));
       assert.equal((await explorer.errorAt('quantity', '.item')).text, 'Must be at most 99');
     }
-    await explorer.check('errors');
-    await explorer.screenshot('errors');
+    await explorer.check('errors', 'errors');
     await explorer.protocol('Oxp');
     await explorer.fill('number', 'AB1234');
     await explorer.fill('quantity', '3', '.item');
@@ -174,7 +157,7 @@ const SCENARIOS = {
       recipient: { name: 'Eve', number: 'EF9012' },
     };
     const json = await explorer.page.$('.json textarea');
-    await json.evaluate((it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, JSON.stringify(order));
+    await explorer.write(JSON.stringify(order));
     const shown = async (label, scope) => (await explorer.labelled(label, scope)).evaluate((it) => it.selectedOptions?.[0].text ?? it.value);
     assert.deepEqual([await shown('name'), await shown('shop'), await shown('urgency'), await shown('discount'), await shown('name', '.optional')],
       ['Bob', 'Basel', 'high', '7.5', 'Eve']);
@@ -184,7 +167,7 @@ const SCENARIOS = {
     await explorer.fill('urgency', 'Not set');
     const { recipient, discount, urgency, ...rest } = order;
     assert.deepEqual(await explorer.json(), { ...rest, lines: [order.lines[1]] });
-    await json.evaluate((it) => { it.value = '{"a": '; it.dispatchEvent(new Event('input', { bubbles: true })); });
+    await explorer.write('{"a": ');
     await explorer.page.click('button[type=submit]');
     const state = await json.evaluate((it) => [it.getAttribute('aria-invalid'), document.activeElement === it]);
     assert.deepEqual(state, ['true', true]);
@@ -195,8 +178,7 @@ const SCENARIOS = {
   async replaysAndFailures() {
     const explorer = await open(`${settings.faults}/#Orders.Place@2.0.0`);
     const order = { customer: { name: 'Ada', number: 'AB1234' }, lines: [{ article: 'cup', quantity: 1 }], delivery: { kind: 'pickup', shop: 'B' }, prepaid: true };
-    const write = (value) => explorer.page.$eval('.json textarea', (it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, JSON.stringify(value));
-    await write(order);
+    await explorer.write(JSON.stringify(order));
     for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
       await explorer.protocol(protocol);
       await explorer.page.click('input[value=new]');
@@ -209,12 +191,11 @@ const SCENARIOS = {
     }
     await explorer.page.click('input[value=new]');
     await explorer.protocol('Oxp');
-    await write({ ...order, customer: { name: 'Nobody', number: 'AB1234' } });
+    await explorer.write(JSON.stringify({ ...order, customer: { name: 'Nobody', number: 'AB1234' } }));
     const { title, text } = await explorer.call();
     assert.equal(title, 'The tool failed');
     assert.match(text, /The customer is unknown[^]*For the model: Ask for the customer's name\.[^]*after 1\.5 seconds/);
-    await explorer.screenshot('failure');
-    await explorer.check('a failure');
+    await explorer.check('a failure', 'failure');
     await explorer.close();
   },
 
@@ -245,14 +226,12 @@ const SCENARIOS = {
     }
     await explorer.protocol('Mcp');
     await explorer.call();
-    await explorer.check('content');
-    await explorer.screenshot('content');
+    await explorer.check('content', 'content');
     await explorer.choose('Files.Delete@1.0.0');
     await explorer.protocol('Mcp');
     await explorer.fill('file', 'a.txt');
     assert.equal((await explorer.call()).title, 'The tool has a question');
-    await explorer.check('a question');
-    await explorer.screenshot('question');
+    await explorer.check('a question', 'question');
     await explorer.fill('confirm', 'true', '.question');
     await explorer.click('Answer');
     assert.equal((await explorer.result('Succeeded')).value, '"a.txt is deleted"');
@@ -277,8 +256,7 @@ const SCENARIOS = {
         await explorer.fill('User id', 'user-oxp');
       }
       await explorer.call();
-      await explorer.check('a challenge');
-      await explorer.screenshot(`challenge.${protocol}`);
+      await explorer.check('a challenge', `challenge.${protocol}`);
       const opened = browser.waitForTarget((target) => target.url().includes('/authorization/challenges/'));
       await explorer.click('Allow access to google');
       await allowAt(await (await opened).page());
@@ -350,8 +328,7 @@ const SCENARIOS = {
     ]));
     assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/);
     assert.equal(await explorer.page.title(), 'Tool explorer');
-    await explorer.check('the form for a credential');
-    await explorer.screenshot('credential');
+    await explorer.check('the form for a credential', 'credential');
     const field = await explorer.labelled('API key or access token');
     assert.deepEqual(await field.evaluate((it) => [it.type, it.autocomplete, it.name]), ['password', 'new-password', '']);
     await explorer.fill('API key or access token', 'a-wrong-key');
@@ -381,10 +358,7 @@ const SCENARIOS = {
     }
     await explorer.click('Use other credentials', 'header');
     assert.equal(await explorer.page.$('#list a').then((it) => it?.isVisible() ?? false), false);
-    await explorer.page.evaluate(() => new Promise((done) => {
-      addEventListener('hashchange', done, { once: true });
-      history.back();
-    }));
+    await explorer.back();
     assert.equal(await explorer.page.evaluate(() => location.hash), '#Calculator.Add@10.0.0');
     assert.equal(await explorer.page.$('article'), null, 'the tools do not reappear');
     assert.match(await explorer.page.$eval('h2', (it) => it.textContent), /requires credentials/);
@@ -396,8 +370,7 @@ const SCENARIOS = {
   async basePaths() {
     for (const end of ['', '/']) {
       const explorer = await open(`${settings.base}${end}#Calculator.Add@10.0.0`);
-      await explorer.fill('a', '1');
-      await explorer.fill('b', '2');
+      await explorer.add('1', '2');
       for (const protocol of ['Oxp', 'Mcp', 'OpenTool']) {
         await explorer.protocol(protocol);
         assert.equal(await explorer.value(), 3, `${protocol} ${end}`);
@@ -412,61 +385,21 @@ const SCENARIOS = {
     for (const scheme of ['light', 'dark']) {
       await explorer.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
       await explorer.go(settings.toolbox);
-      await explorer.check(`the list, narrow and ${scheme}`);
-      await explorer.screenshot(`narrow.list.${scheme}`);
+      await explorer.check(`the list, narrow and ${scheme}`, `narrow.list.${scheme}`);
       await explorer.choose('Calculator.Add@10.0.0');
-      await explorer.fill('a', '1');
-      await explorer.fill('b', '2');
+      await explorer.add('1', '2');
       await explorer.call();
-      await explorer.check(`a result, narrow and ${scheme}`);
-      await explorer.screenshot(`narrow.result.${scheme}`);
+      await explorer.check(`a result, narrow and ${scheme}`, `narrow.result.${scheme}`);
     }
     await explorer.page.setViewport({ width: 1280, height: 900 });
-    await explorer.check('a result in the dark');
-    await explorer.screenshot('result.dark');
+    await explorer.check('a result in the dark', 'result.dark');
     await explorer.go(`${settings.faults}/#Orders.Place@2.0.0`);
     await explorer.call();
-    await explorer.check('errors in the dark');
-    await explorer.screenshot('errors.dark');
+    await explorer.check('errors in the dark', 'errors.dark');
     explorer.requests.length = 0;
     await explorer.close();
   },
 
-  async policy() {
-    const explorer = await open(settings.toolbox);
-    const other = settings.faults;
-    const tried = await explorer.page.evaluate(async (url) => {
-      const results = {};
-      const script = document.createElement('script');
-      try { script.textContent = 'window.injected = 1'; } catch { results.script = 'blocked'; }
-      document.body.append(script);
-      try { document.body.innerHTML = '<img src=x onerror="window.injected = 2">'; } catch { results.markup = 'blocked'; }
-      try { document.documentElement.setAttribute('onclick', 'window.injected = 3'); } catch { results.attribute = 'blocked'; }
-      document.documentElement.click();
-      const style = document.createElement('style');
-      style.textContent = 'body { display: none }';
-      document.head.append(style);
-      document.documentElement.setAttribute('style', 'display: none');
-      // In a task of its own: the debugger's may evaluate texts.
-      setTimeout(() => { try { (0, window.eval)('window.injected = 4'); } catch { results.eval = 'blocked'; } }, 0);
-      const frame = document.createElement('iframe');
-      frame.src = url;
-      document.body.append(frame);
-      const image = new Image();
-      image.src = `${url}/image.png`;
-      await fetch(`${url}/tools`, { mode: 'no-cors' }).catch(() => { results.fetch = 'blocked'; });
-      await new Promise((done) => { setTimeout(done, 300); });
-      return { ...results, injected: window.injected, violations: [...new Set(window.violations)].sort() };
-    }, other);
-    assert.equal(tried.injected, undefined);
-    assert.deepEqual([tried.script, tried.markup, tried.attribute, tried.eval, tried.fetch], Array(5).fill('blocked'));
-    for (const directive of ['connect-src', 'frame-src', 'img-src', 'require-trusted-types-for', 'style-src-attr', 'style-src-elem']) {
-      assert.ok(tried.violations.includes(directive), `${directive}: ${tried.violations}`);
-    }
-    const reached = explorer.requests.filter((request) => request.url().startsWith(other) && request.response());
-    assert.deepEqual(reached.map((request) => request.url()), []);
-    await explorer.page.close();
-  },
 };
 
 /** The user's part on the pages of this server and of the provider. */

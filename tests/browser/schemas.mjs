@@ -54,7 +54,7 @@ export const schemaScenarios = (open) => ({
       sent = [];
       await explorer.page.reload({ waitUntil: 'domcontentloaded' });
       await explorer.page.waitForSelector('.json textarea');
-      await explorer.page.$eval('.json textarea', (it, text) => { it.value = text; it.dispatchEvent(new Event('input', { bubbles: true })); }, textOf(input));
+      await explorer.write(textOf(input));
       await explorer.page.click('button[type=submit]');
       const state = await explorer.page.waitForFunction(() => document.querySelector('#status').textContent.startsWith('Succeeded')).then(() => true, () => false);
       if (!state || JSON.stringify(JSON.parse(sent[0]).input) !== JSON.stringify(JSON.parse(textOf(input)))) failed.push(name);
@@ -86,8 +86,7 @@ export const schemaScenarios = (open) => ({
       else request.continue();
     });
     await explorer.protocol('Mcp');
-    await explorer.fill('a', '20');
-    await explorer.fill('b', '22');
+    await explorer.add('20', '22');
     const { title, text } = await explorer.call();
     assert.equal(title, 'The call failed');
     assert.match(text, /The page cannot send the call or show its response/);
