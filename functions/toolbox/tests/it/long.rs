@@ -1,7 +1,12 @@
-//! Tests that take too long for every change, or run programs of others. `.ci/long` installs what
-//! they need, and runs them.
+//! Tests that take too long for every change, run programs of others, or need what `tests/build`
+//! builds besides the toolbox. `.ci/long` installs what they need, and runs them.
 
+mod artifacts;
 pub(crate) mod claude_code;
+#[cfg(target_os = "linux")]
+mod containers;
+mod documents;
 mod explorer;
+mod figma;
 mod first_deployment;
 mod guides_on_aws;

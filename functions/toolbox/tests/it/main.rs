@@ -1,15 +1,11 @@
 //! Tests of the function: its tools, its events, its process, and the programs that call it.
 
 mod agentcore;
-mod artifacts;
 mod clients;
 mod conformance;
-#[cfg(target_os = "linux")]
-mod containers;
 mod deployed;
 mod documents;
 mod explorer;
-mod figma;
 mod lambda;
 mod leaks;
 mod local;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use test_support::{built, lambda::calling, prism::Prism, rie::Rie};
 
 #[tokio::test]
-#[ignore = "needs what tests/all builds"]
+#[ignore = "needs what tests/build builds; run .ci/long"]
 async fn the_deployed_function_calls_the_api_as_its_document_says() {
     let prism = Prism::start("figma");
     let settings = [("API_URL", &*prism.url), ("FIGMA_TOKEN", "figd_token")];
