@@ -1,11 +1,9 @@
 //! The explorer's page, served by the compiled programs. `long/explorer.rs` opens it in a browser.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_support::{
     Running,
-    lambda::{LONG, calling, event, invoke_on, request_id},
+    lambda::{LONG, event, invoke_on, request_id},
 };
 
 use crate::support::toolbox;
@@ -40,50 +38,17 @@ async fn the_page_is_not_recorded() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Where it is protected, a browser that opens it is no caller whom the log reports as rejected.
 #[tokio::test]
 async fn on_lambda_the_page_has_to_be_turned_on() {
-    let limit = Some(Duration::from_secs(30));
-    let get = |path: &str| {
+    let get = |path: &str, credentials: &str| {
         let mut event = event("sources/http-api");
         event["rawPath"] = path.into();
         event["requestContext"]["http"]["path"] = path.into();
         event["requestContext"]["http"]["method"] = "GET".into();
         event["body"] = Value::Null;
-        (event, limit)
-    };
-    let events = [get("/"), get("/explorer.json")];
-    for (setting, auth, statuses) in [
-        ("", "none", [404, 404]),
-        ("no", "none", [404, 404]),
-        ("yes", "none", [200, 200]),
-        ("yes", "api-key", [401, 401]),
-    ] {
-        let environment = [
-            ("TOOLS_EXPLORER", setting),
-            ("TOOLS_AUTH", auth),
-            ("TOOLS_API_KEY", KEY),
-        ];
-        let reports = crate::lambda::invoke(&events, &environment).await;
-        for ((_, answer, _), status) in reports.iter().zip(statuses) {
-            assert_eq!(answer["statusCode"], status, "{setting} {auth}");
-        }
-        let page = reports[0].1["body"].as_str().unwrap();
-        let is_page = page.starts_with("<!DOCTYPE html>");
-        assert_eq!(is_page, setting == "yes", "{setting} {auth}");
-    }
-}
-
-#[tokio::test]
-async fn a_browser_that_opens_a_protected_page_writes_no_rejection_for_it() {
-    let get = |path: &str, header: &str| {
-        let mut event = calling(&Value::Null, &[("authorization", header)]);
-        event["rawPath"] = path.into();
-        event["requestContext"]["http"] = json!({"method": "GET", "path": path});
-        let fields = event.as_object_mut().unwrap();
-        fields.remove("body");
-        if header.is_empty() {
-            let headers = fields["headers"].as_object_mut().unwrap();
-            headers.remove("authorization");
+        if !credentials.is_empty() {
+            event["headers"]["authorization"] = credentials.into();
         }
         (event, LONG)
     };
@@ -93,26 +58,28 @@ async fn a_browser_that_opens_a_protected_page_writes_no_rejection_for_it() {
         get("/", "Bearer wrong"),
         get("/", &format!("Bearer {KEY}")),
     ];
-    let environment = [
-        ("TOOLS_EXPLORER", "yes"),
-        ("TOOLS_AUTH", "api-key"),
-        ("TOOLS_API_KEY", KEY),
-    ];
-    let (reports, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
-    let statuses: Vec<_> = reports.iter().map(|it| &it.1["statusCode"]).collect();
-    assert_eq!(statuses, [401, 401, 401, 200]);
-    let lines = printed
-        .iter()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let rejected: Vec<_> = lines
-        .filter(|line| line["outcome"] == "rejection")
-        .map(|line| {
-            assert_eq!(
-                (&line["message"], &line["reason"]),
-                (&json!("explorer"), &json!("unauthenticated"))
-            );
-            line["requestId"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    assert_eq!(rejected, [request_id(1), request_id(2)]);
+    for (setting, auth, statuses, rejected) in [
+        ("", "none", [404; 4], &[][..]),
+        ("yes", "none", [200; 4], &[]),
+        ("yes", "api-key", [401, 401, 401, 200], &[1, 2]),
+    ] {
+        let environment = [
+            ("TOOLS_EXPLORER", setting),
+            ("TOOLS_AUTH", auth),
+            ("TOOLS_API_KEY", KEY),
+        ];
+        let (reports, lines) = invoke_on(&mut toolbox(), &events, &environment).await;
+        for ((_, answer, _), status) in reports.iter().zip(statuses) {
+            assert_eq!(answer["statusCode"], status, "{setting} {auth}");
+        }
+        let page = reports[0].1["body"].as_str().unwrap();
+        assert_eq!(page.starts_with("<!DOCTYPE html>"), setting == "yes");
+        let lines = lines.iter().map(|it| serde_json::from_str(it).unwrap());
+        let unauthenticated = lines.filter(|it: &Value| it["reason"] == "unauthenticated");
+        let unauthenticated: Vec<_> = unauthenticated
+            .map(|it| it["requestId"].as_str().unwrap().to_owned())
+            .collect();
+        let rejected: Vec<_> = rejected.iter().map(|it| request_id(*it)).collect();
+        assert_eq!(unauthenticated, rejected, "{setting} {auth}");
+    }
 }

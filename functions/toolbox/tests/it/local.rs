@@ -129,32 +129,6 @@ fn on_other_addresses_host_names_have_to_be_allowed() {
     assert_eq!(status_of(&url, "/health", &headers), "200");
 }
 
-#[test]
-fn a_server_that_others_can_reach_needs_to_know_who_may_call() {
-    let output = toolbox().env("HOST", "0.0.0.0").env("PORT", "0").output();
-    let output = output.unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("no setting says who may call this server"),
-        "{text}"
-    );
-    assert!(text.contains("TOOLS_AUTH=none lets anyone call"), "{text}");
-}
-
-#[test]
-fn an_invalid_allowed_host_is_a_clear_error() {
-    let mut command = toolbox();
-    command.env("PORT", "0");
-    command.env("ALLOWED_HOSTS", "app.example, https://other.example");
-    let mut running = Running::start(command.stderr(std::process::Stdio::piped()));
-    assert_eq!(running.ends_within(20), Some(1));
-    let mut text = String::new();
-    let mut stderr = running.child.stderr.take().unwrap();
-    stderr.read_to_string(&mut text).unwrap();
-    assert!(text.contains("'https://other.example'"), "{text}");
-}
-
 #[cfg(unix)]
 #[test]
 fn without_file_descriptors_the_server_warns_and_recovers() {

@@ -263,25 +263,18 @@ async fn the_log_and_the_metrics_match_the_tables() {
 #[tokio::test]
 async fn the_format_and_the_level_of_the_log_can_be_set() {
     let events = [(event("calculator/add.header-form"), LONG)];
-    let environment = [("AWS_LAMBDA_LOG_FORMAT", "Text")];
-    let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
-    let line = printed
-        .iter()
-        .find(|line| line.contains("success"))
-        .unwrap();
+    let printed = async |variable: (&str, &str)| {
+        let (_, lines) = invoke_on(&mut toolbox(), &events, &[variable]).await;
+        lines.into_iter().find(|line| line.contains("success"))
+    };
+    let line = printed(("AWS_LAMBDA_LOG_FORMAT", "Text")).await.unwrap();
     assert!(line.contains("tool=\"Calculator.Add\""), "{line}");
     // No caller has waited for this process to start.
-    let environment = [("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")];
-    let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
-    let line = printed
-        .iter()
-        .find(|line| line.contains("success"))
-        .unwrap();
+    let provisioned = ("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency");
+    let line = printed(provisioned).await.unwrap();
     assert!(!line.contains("cold_start"), "{line}");
     // The line's level is below these levels.
-    let environment = [("AWS_LAMBDA_LOG_LEVEL", "ERROR")];
-    let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
-    assert_eq!(printed, Vec::<String>::new());
+    assert_eq!(printed(("AWS_LAMBDA_LOG_LEVEL", "ERROR")).await, None);
     let environment = [("AWS_LAMBDA_LOG_LEVEL", "FATAL"), ("RUST_LOG", "trace")];
     let (_, printed) = invoke_on(&mut toolbox(), &events, &environment).await;
     assert_eq!(printed, Vec::<String>::new());

@@ -2,6 +2,7 @@
 
 use test_support::lambda::{LONG, event, invoke_on};
 
+use super::variables;
 use crate::support::{Running, toolbox};
 
 /// Returns the lines that a local server with these variables prints when it starts.
@@ -36,73 +37,67 @@ fn warnings(lines: &[String]) -> Vec<&str> {
     lines.filter(|line| line.contains("WARN")).collect()
 }
 
-const UNKNOWN: [(&str, &str); 3] = [
-    ("TOOLS_ATUH", "value-of-a-mistake"),
-    ("TOOLS_GOOGLE_CLIENTID", "value-of-a-mistake"),
-    ("TOOLS_WAREHOUSE", "value-of-a-mistake"),
-];
-
-const SUGGESTIONS: [&str; 3] = [
-    "TOOLS_ATUH is not a setting; did you mean TOOLS_AUTH?",
-    "TOOLS_GOOGLE_CLIENTID is not a setting; did you mean TOOLS_GOOGLE_CLIENT_ID?",
-    "TOOLS_WAREHOUSE is not a setting",
-];
-
-/// Variables that begin like settings but are secrets.
-const SECRETS: [(&str, &str); 11] = [
-    ("TOOLS_AUTH", "api-key,jwt"),
-    ("TOOLS_API_KEY_IDS", "TOOLS_PARTNER|TOOLS_PARTNER_NEXT"),
-    ("TOOLS_API_KEY", "key-0123456789ab"),
-    ("TOOLS_PARTNER", "key-0123456789ab"),
-    ("TOOLS_PARTNER_NEXT", "key-9876543210ab"),
-    ("TOOLS_JWT_SECRET", "0123456789abcdef0123456789abcdef"),
-    ("TOOLS_OAUTH_KEY", "secret-0123456789"),
-    ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-0123456789"),
-    ("TOOLS_GITHUB_CLIENT_SECRET", "secret-0123456789"),
-    ("TOOLS_SIGN_IN_ALLOW", ""),
-    TWILIO,
-];
-
 /// The secret of a tool, whose absence would be a warning.
 const TWILIO: (&str, &str) = ("TWILIO_API_KEY", "value-of-the-tool");
 
 #[tokio::test]
 async fn an_unknown_setting_is_named_but_its_value_is_not() {
-    let variables = [&UNKNOWN[..], &SECRETS[..]].concat();
-    let lines = lambda_lines(&variables).await;
+    let unknown = [
+        ("TOOLS_ATUH", "; did you mean TOOLS_AUTH?"),
+        (
+            "TOOLS_GOOGLE_CLIENTID",
+            "; did you mean TOOLS_GOOGLE_CLIENT_ID?",
+        ),
+        ("TOOLS_WAREHOUSE", ""),
+    ];
+    // Those that begin like settings but are secrets are known.
+    let secrets = "TOOLS_AUTH=api-key,jwt; TOOLS_API_KEY_IDS=TOOLS_PARTNER|TOOLS_PARTNER_NEXT; \
+        TOOLS_API_KEY=key-0123456789ab; TOOLS_PARTNER=key-0123456789ab; \
+        TOOLS_PARTNER_NEXT=key-9876543210ab; TOOLS_JWT_SECRET=0123456789abcdef0123456789abcdef; \
+        TOOLS_OAUTH_KEY=secret-0123456789; TOOLS_GOOGLE_CLIENT_SECRET=secret-0123456789; \
+        TOOLS_GITHUB_CLIENT_SECRET=secret-0123456789; TOOLS_SIGN_IN_ALLOW=; TWILIO_API_KEY=a-secret";
+    let mut settings: Vec<_> = variables(secrets).collect();
+    settings.extend(unknown.map(|(name, _)| (name, "value-of-a-mistake")));
+    let lines = lambda_lines(&settings).await;
     let warnings = warnings(&lines);
-    assert_eq!(warnings.len(), SUGGESTIONS.len(), "{warnings:?}");
-    for (line, suggestion) in warnings.iter().zip(SUGGESTIONS) {
-        assert!(line.contains(suggestion), "{line}");
-        assert!(!line.contains("value-of-a-mistake"), "{line}");
+    assert_eq!(warnings.len(), unknown.len(), "{warnings:?}");
+    for (line, (name, suggestion)) in warnings.iter().zip(unknown) {
+        let text = format!("{name} is not a setting{suggestion}");
+        assert!(line.contains(&text) && !line.contains("value-of"), "{line}");
     }
 }
 
+/// Without these secrets calls fail, and nothing else would say so: variables, and the warnings, whose
+/// parts `…` separates.
+const MISSING: [&str; 7] = [
+    "TOOLS_AUTH=api-key; TWILIO_API_KEY=x => no API key is stored: every call is rejected until the secret \
+     TOOLS_API_KEY exists; for example TOOLS_API_KEY=… in ",
+    "TOOLS_AUTH=api-key,jwt; TOOLS_API_KEY_IDS=PARTNER|PARTNER_NEXT,GUEST; TWILIO_API_KEY=x => no API key or JWT \
+     secret is stored: every call is rejected until the secret PARTNER, PARTNER_NEXT, GUEST or TOOLS_JWT_SECRET \
+     exists; for example PARTNER=… in ",
+    "TOOLS_AUTH=api-key,jwt; TOOLS_JWT_SECRET=0123456789abcdef0123456789abcdef; TWILIO_API_KEY=x => ",
+    "TOOLS_METRICS=none => a secret is missing from the store…TWILIO_API_KEY",
+    "TWILIO_API_KEY=x => ",
+    "TWILIO_API_KEY=x; TOOLS_GOOGLE_CLIENT_ID=our-client => a secret is missing from the store…TOOLS_OAUTH_KEY & \
+     a secret is missing from the store…TOOLS_GOOGLE_CLIENT_SECRET",
+    "TWILIO_API_KEY=x; TOOLS_GOOGLE_CLIENT_ID=our-client; TOOLS_GOOGLE_CLIENT_SECRET=secret-of-the-client; \
+     TOOLS_OAUTH_KEY=0123456789abcdef0123456789abcdef => ",
+];
+
 #[test]
-fn a_server_without_a_secret_of_its_callers_warns_after_its_start() {
-    let nowhere = ("TOOLS_SECRETS_FILE", "nowhere.env");
-    for (auth, more, kinds, ids) in [
-        ("api-key", nowhere, "API key is", "TOOLS_API_KEY"),
-        (
-            "api-key,jwt",
-            ("TOOLS_API_KEY_IDS", "PARTNER|PARTNER_NEXT,GUEST"),
-            "API key or JWT secret is",
-            "PARTNER, PARTNER_NEXT, GUEST or TOOLS_JWT_SECRET",
-        ),
-    ] {
-        let lines = local_lines(&[("TOOLS_AUTH", auth), more, TWILIO]);
-        let text = format!(
-            "no {kinds} stored: every call is rejected until the secret {ids} exists; for example \
-             {}=… in ",
-            ids.split(',').next().unwrap()
-        );
+fn each_missing_secret_is_named_after_the_start() {
+    for row in MISSING {
+        let (settings, expected) = row.split_once(" => ").unwrap();
+        let mut settings: Vec<_> = variables(settings).collect();
+        settings.push(("TOOLS_SECRETS_FILE", "nowhere.env"));
+        let lines = local_lines(&settings);
         let warnings = warnings(&lines);
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains(&text), "{warnings:?}");
+        let expected: Vec<_> = expected.split(" & ").filter(|it| !it.is_empty()).collect();
+        assert_eq!(warnings.len(), expected.len(), "{row}: {warnings:?}");
+        for (line, text) in warnings.iter().zip(expected) {
+            assert!(text.split('…').all(|it| line.contains(it)), "{line}");
+        }
     }
-    let value = ("TOOLS_JWT_SECRET", "0123456789abcdef0123456789abcdef");
-    let lines = local_lines(&[("TOOLS_AUTH", "api-key,jwt"), value, TWILIO]);
-    assert_eq!(warnings(&lines), [""; 0]);
 }
 
 /// An open server does not ignore in silence what its owner has set for another one.
@@ -117,42 +112,16 @@ async fn variables_that_the_credentials_leave_without_effect_are_named() {
         ("sign-in", "TOOLS_SIGN_IN_ALLOW"),
         ("sign-in", "TOOLS_SIGN_IN_CLIENT_SECRET"),
     ];
-    let mut variables: Vec<_> = unused.map(|(_, name)| (name, "marked-value")).to_vec();
-    variables.push(TWILIO);
-    let local = local_lines(&variables);
-    variables.push(("TOOLS_AUTH", "gateway"));
-    for lines in [local, lambda_lines(&variables).await] {
+    let mut settings: Vec<_> = unused.map(|(_, name)| (name, "marked-value")).to_vec();
+    settings.push(TWILIO);
+    let local = local_lines(&settings);
+    settings.push(("TOOLS_AUTH", "gateway"));
+    for lines in [local, lambda_lines(&settings).await] {
         let warnings = warnings(&lines);
         assert_eq!(warnings.len(), unused.len(), "{warnings:?}");
         for (line, (kind, name)) in warnings.iter().zip(unused) {
             let text = format!("{name} has no effect without TOOLS_AUTH={kind}");
             assert!(line.contains(&text) && !line.contains("marked"), "{line}");
-        }
-    }
-}
-
-/// As with a missing key of callers, calls fail without them, and nothing else would say so.
-#[test]
-fn each_missing_secret_is_named_after_the_start() {
-    let nowhere = ("TOOLS_SECRETS_FILE", "nowhere.env");
-    let google = ("TOOLS_GOOGLE_CLIENT_ID", "our-client");
-    let client_secret = ("TOOLS_GOOGLE_CLIENT_SECRET", "secret-of-the-client");
-    let key = ("TOOLS_OAUTH_KEY", "0123456789abcdef0123456789abcdef");
-    for (set, missing) in [
-        (&[][..], &["TWILIO_API_KEY"][..]),
-        (&[TWILIO], &[]),
-        (
-            &[TWILIO, google],
-            &["TOOLS_OAUTH_KEY", "TOOLS_GOOGLE_CLIENT_SECRET"],
-        ),
-        (&[TWILIO, google, client_secret, key], &[]),
-    ] {
-        let lines = local_lines(&[&[nowhere], set].concat());
-        let warnings = warnings(&lines);
-        assert_eq!(warnings.len(), missing.len(), "{warnings:?}");
-        for (line, name) in warnings.iter().zip(missing) {
-            let text = "a secret is missing from the store";
-            assert!(line.contains(text) && line.contains(name), "{line}");
         }
     }
 }
@@ -167,16 +136,10 @@ async fn a_file_that_cannot_be_read_may_contain_the_key() {
 
 #[test]
 fn the_debug_level_shows_the_settings_in_force() {
-    let mut command = toolbox();
-    command
-        .env("PORT", "0")
-        .env("RUST_LOG", "debug")
-        .env("TOOLS_AUTH", "api-key")
-        .env("TOOLS_API_KEY", "marked-key-0123456789")
-        .env("TOOLS_GOOGLE_CLIENT_ID", "our-client")
-        .env("TOOLS_GOOGLE_CLIENT_SECRET", "marked-secret-0123456789")
-        .env("TOOLS_BASE_PATH", "/agents");
-    let running = Running::start(&mut command);
+    let settings = "PORT=0; RUST_LOG=debug; TOOLS_AUTH=api-key; TOOLS_API_KEY=marked-key-0123456789; \
+        TOOLS_GOOGLE_CLIENT_ID=our-client; TOOLS_GOOGLE_CLIENT_SECRET=marked-secret-0123456789; \
+        TOOLS_BASE_PATH=/agents";
+    let running = Running::start(toolbox().envs(variables(settings)));
     let line = running.line_with("settings in force", 20);
     for part in [
         "DEBUG",
