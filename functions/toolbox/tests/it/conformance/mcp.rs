@@ -16,46 +16,40 @@ const NEWEST: &str = "2026-07-28";
 /// The revision of a request that names none.
 const UNNAMED: &str = "2025-03-26";
 
-/// The published schemas, each with the validators of the definitions used so far.
-struct Schemas(BTreeMap<&'static str, Schema>);
-
-struct Schema {
-    document: Value,
-    validators: BTreeMap<&'static str, Validator>,
+/// The published schemas by their revisions, and the validators of the definitions used so far.
+struct Schemas {
+    documents: BTreeMap<&'static str, Value>,
+    validators: BTreeMap<(&'static str, &'static str), Validator>,
 }
 
 impl Schemas {
     fn read() -> Self {
         let revisions = [OLDEST, "2025-06-18", "2025-11-25", NEWEST];
-        Self(BTreeMap::from(revisions.map(|revision| {
-            let document = read(&repository(&format!("tests/spec/mcp/{revision}.json")));
-            let validators = BTreeMap::new();
-            let schema = Schema {
-                document,
-                validators,
-            };
-            (revision, schema)
-        })))
+        let documents = revisions.map(|revision| {
+            let file = format!("tests/spec/mcp/{revision}.json");
+            (revision, read(&repository(&file)))
+        });
+        Self {
+            documents: documents.into(),
+            validators: BTreeMap::new(),
+        }
     }
 
     /// Returns the vendored revision with this name.
     fn revision(&self, name: &str) -> Option<&'static str> {
         let name = if name == "2024-11-05" { OLDEST } else { name };
-        self.0.keys().copied().find(|it| *it == name)
+        self.documents.keys().copied().find(|it| *it == name)
     }
 
     fn check(
         &mut self,
-        revision: &str,
+        revision: &'static str,
         definition: &'static str,
         value: &Value,
     ) -> Result<(), String> {
-        let schema = self.0.get_mut(revision).unwrap();
-        let document = &schema.document;
-        let validator = schema
-            .validators
-            .entry(definition)
-            .or_insert_with(|| validator_of(document, definition));
+        let validators = self.validators.entry((revision, definition));
+        let validator =
+            validators.or_insert_with(|| validator_of(&self.documents[revision], definition));
         validator.validate(value).map_err(|error| {
             let place = error.instance_path();
             format!("{definition} of {revision}: {error} at '{place}'")
@@ -69,15 +63,15 @@ impl Schemas {
         if response.get("result").is_some() && response.get("error").is_some() {
             return Err("a response has either a result or an error".to_owned());
         }
-        let names = match &response["error"] {
-            Value::Null => vec![envelope_of_result(revision), exchange.result(revision)?],
-            error => {
-                let code = error["code"].as_i64();
-                let mut names = vec![envelope_of_error(revision)];
-                names.extend(specific_error(code.filter(|_| revision == NEWEST)));
-                names
-            }
-        };
+        let [of_result, of_error] = envelopes(revision);
+        let mut names = Vec::new();
+        if response["error"].is_null() {
+            names.extend([of_result, exchange.result(revision)?]);
+        } else {
+            let code = response["error"]["code"].as_i64();
+            names.push(of_error);
+            names.extend(specific_error(code.filter(|_| revision == NEWEST)));
+        }
         for name in &names {
             // A result has definitions of its own; those of errors describe the whole response.
             let value = if name.ends_with("Result") {
@@ -111,17 +105,11 @@ fn validator_of(document: &Value, definition: &str) -> Validator {
     options.build(&schema).unwrap()
 }
 
-fn envelope_of_result(revision: &str) -> &'static str {
+/// Returns the definitions of a response with a result, and of one with an error.
+fn envelopes(revision: &str) -> [&'static str; 2] {
     match revision {
-        "2025-03-26" | "2025-06-18" => "JSONRPCResponse",
-        _ => "JSONRPCResultResponse",
-    }
-}
-
-fn envelope_of_error(revision: &str) -> &'static str {
-    match revision {
-        "2025-03-26" | "2025-06-18" => "JSONRPCError",
-        _ => "JSONRPCErrorResponse",
+        "2025-03-26" | "2025-06-18" => ["JSONRPCResponse", "JSONRPCError"],
+        _ => ["JSONRPCResultResponse", "JSONRPCErrorResponse"],
     }
 }
 
