@@ -1,4 +1,4 @@
-//! Tools whose calls take long, in the background or with progress, or whose outputs are long.
+//! Tools whose calls take long, in the background or with progress.
 
 use std::{env, fs::OpenOptions, io::Write, time::Duration};
 
@@ -70,25 +70,12 @@ async fn effect(input: Effect, cx: Context) -> Result<String, Failure> {
     Ok(format!("written for {}", cx.call_id()))
 }
 
-/// Returns its input.
-#[derive(Deserialize, JsonSchema)]
-struct Echo {
-    /// The text.
-    text: String,
-}
-
-async fn echo(input: Echo) -> Result<String, Failure> {
-    Ok(input.text)
-}
-
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Tool> {
     let limit = Duration::from_mins(15);
     vec![
         Tool::new("Long.Report@1.0.0", count).timeout(limit),
         Tool::new("Long.Count@1.0.0", count).background(),
-        Tool::new("Long.Only@1.0.0", count).requires_task(),
-        Tool::new("Long.Echo@1.0.0", echo),
         Tool::new("Long.Write@1.0.0", effect).background(),
         Tool::new("Long.Once@1.0.0", effect)
             .background()
