@@ -1,4 +1,4 @@
-"""Makes the initial corpora of the fuzz targets from the repository's events and tool lists."""
+"""Makes the initial corpora of the fuzz targets from the repository's events, tool lists and documents."""
 import base64
 import hashlib
 import json
@@ -53,19 +53,11 @@ def event():
 
 
 def document():
-    path = {"name": "id[]", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
-    query = {"name": "q", "in": "query", "style": "deepObject", "schema": {"$ref": "#/components/schemas/A"}}
-    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}
-    get = {"operationId": "a/b", "tags": ["t"], "summary": "S.", "parameters": [path, query], "security": [{"k": []}]}
-    post = {"description": "<b>D</b> [l](u)", "parameters": [path], "requestBody": body, "x-mcp": {"name": "n"}}
-    schema = {"type": "object", "nullable": True, "required": ["a"], "allOf": [{"properties": {"a": {"enum": ["x", "y"]}}}],
-              "oneOf": [{"properties": {"b": {"$ref": "#/components/schemas/A"}}}, {"type": "array", "items": {"format": "date"}}]}
-    for responses in ({}, {"200": {"content": {"image/png": {}}}}, {"302": {}}):
-        yield json.dumps({
-            "openapi": "3.0.3", "info": {"title": "T"}, "servers": [{"url": "https://{h}.example", "variables": {"h": {"default": "a"}}}],
-            "paths": {"/a/{id[]}": {"get": get | {"responses": responses}, "post": post | {"responses": responses}}},
-            "components": {"schemas": {"A": schema}, "securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "key"}}},
-        }, separators=(",", ":")).encode()
+    for path in sorted((ROOT / "crates/openapi/tests/cases").rglob("*.json")):
+        text = json.dumps({name: it for name, it in json.loads(path.read_text()).items() if name != "x-case"}, separators=(",", ":"))
+        # A longer one would be cut.
+        if len(text) <= 4096:
+            yield text.encode()
 
 
 def body():
