@@ -7,9 +7,7 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResult, ProtocolVersion},
     service::{ClientInitializeError, RoleClient, RunningService},
     transport::{
-        StreamableHttpClientTransport,
-        auth::{AuthClient, AuthorizationRequest, OAuthState},
-        streamable_http_client::StreamableHttpClientTransportConfig,
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use serde_json::{Value, json};
@@ -18,7 +16,6 @@ use test_support::{
     documents::blocks,
     isolated,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
-    openid::{Act, Browser, OpenId},
     repository,
 };
 
@@ -124,45 +121,4 @@ fn the_program_of_the_page_lists_and_calls_tools() {
     assert!(stdout.starts_with("Calculator_Add: "), "{stdout}");
     assert!(stdout.ends_with("{\"result\":15}\n"), "{stdout}");
     assert!(!run(WRONG_KEY).status.success());
-}
-
-/// With nothing but the URL: the client registers itself, and checks what the server says about
-/// itself.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes, and npm's oidc-provider; run tests/all"]
-async fn rmcp_signs_its_user_in() {
-    let provider = OpenId::start();
-    let mut function = isolated(Command::new(function("faults")));
-    function.envs([
-        ("TOOLS_AUTH", "sign-in"),
-        ("TOOLS_SIGN_IN_PROVIDER", "openid"),
-        ("TOOLS_SIGN_IN_ISSUER", &provider.url),
-        ("TOOLS_SIGN_IN_CLIENT_ID", "toolbox"),
-        ("TOOLS_SIGN_IN_CLIENT_SECRET", "toolbox-secret"),
-        ("TOOLS_SIGN_IN_ALLOW", "user:alice"),
-        ("TOOLS_SIGN_IN_SCOPES", "mail.read"),
-        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
-    ]);
-    let (_running, url) = Running::serving(&mut function);
-    let redirect = format!("{url}/authorization/openid/callback");
-    provider.allow_redirect(&redirect).await;
-    let mcp = format!("{url}/mcp");
-    let mut state = OAuthState::new(&mcp, None).await.unwrap();
-    let request = AuthorizationRequest::new("http://127.0.0.1/callback").with_client_name("rmcp");
-    state.start_authorization(request).await.unwrap();
-    let start = state.get_authorization_url().await.unwrap();
-    let browser = Browser::of("alice");
-    let callback = browser.follow_to_callback(&start, Act::Allow).await;
-    let landed = browser.get(callback.as_str()).await;
-    let location = &landed.headers["location"];
-    state.handle_callback_url(location).await.unwrap();
-    let manager = state.into_authorization_manager().unwrap();
-    let client = AuthClient::new(reqwest::Client::default(), manager);
-    let config = StreamableHttpClientTransportConfig::with_uri(mcp);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
-    let lifecycle = ClientLifecycleMode::Initialize;
-    let client = ().serve_with_lifecycle(transport, lifecycle).await.unwrap();
-    let outcome = call(&client, "Mail_Whose", json!({})).await;
-    assert_eq!(outcome["value"]["result"], "alice", "{outcome}");
-    client.cancel().await.unwrap();
 }
