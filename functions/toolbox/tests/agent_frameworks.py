@@ -1,43 +1,30 @@
-"""Lists and calls the tools of a server of MCP with a framework for agents, without a model: agent_frameworks.py
-FRAMEWORK URL [CALLS], with calls as a JSON list of [name, arguments]. Prints the names of the tools as the framework
-has them, and the result of each call. Fails if the framework made fewer tools than the server lists."""
+"""Lists the tools of a server of MCP with a framework for agents, without a model: agent_frameworks.py FRAMEWORK URL.
+Fails if the framework made fewer tools than the server lists."""
 
 import asyncio
 import json
 import sys
 
 
-async def with_autogen(url, calls):
-    from autogen_core import CancellationToken
+async def with_autogen(url):
     from autogen_ext.tools.mcp import StreamableHttpServerParams, mcp_server_tools
 
     tools = {tool.name: tool for tool in await mcp_server_tools(StreamableHttpServerParams(url=url))}
     for tool in tools.values():
         # What a model would get.
         json.dumps(tool.schema)
-    results = []
-    for name, arguments in calls:
-        # As the framework does with what a model wrote: by the model that it made of the schema.
-        content = await tools[name].run_json(arguments, CancellationToken())
-        results.append(content[0].text)
-    return sorted(tools), results
+    return sorted(tools)
 
 
-async def with_semantic_kernel(url, calls):
+async def with_semantic_kernel(url):
     from semantic_kernel import Kernel
     from semantic_kernel.connectors.mcp import MCPStreamableHttpPlugin
-    from semantic_kernel.functions import KernelArguments
 
-    results = []
     async with MCPStreamableHttpPlugin(name="tools", url=url) as mcp:
-        kernel = Kernel()
-        plugin = kernel.add_plugin(mcp)
+        plugin = Kernel().add_plugin(mcp)
         tools = sorted(plugin.functions)
         json.dumps([it.metadata.parameters and [p.schema_data for p in it.metadata.parameters] for it in plugin])
-        for name, arguments in calls:
-            result = await kernel.invoke(plugin[name], KernelArguments(**arguments))
-            results.append(result.value[0].text)
-    return tools, results
+    return tools
 
 
 async def listed(url):
@@ -50,12 +37,10 @@ async def listed(url):
         return len((await session.list_tools()).tools)
 
 
-async def main(framework, url, calls="[]"):
-    run = globals()["with_" + framework.replace("-", "_")]
-    tools, results = await run(url, json.loads(calls))
+async def main(framework, url):
+    tools = await globals()["with_" + framework.replace("-", "_")](url)
     if len(tools) != (count := await listed(url)):
         sys.exit(f"{framework} made {len(tools)} tools of {count}: {tools}")
-    print(json.dumps({"tools": tools, "results": results}))
 
 
 asyncio.run(main(*sys.argv[1:]))

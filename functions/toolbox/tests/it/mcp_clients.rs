@@ -100,60 +100,16 @@ async fn the_published_typescript_clients_work() {
 /// Tests that take too long for every change: `.ci/long` installs what they need, and runs them.
 mod long {
     use super::*;
-    use lambda_tools::{Context, Failure, Server, Tool, Toolkit};
+    use lambda_tools::{Server, Toolkit};
     use lambda_tools_openapi::OpenApi;
-    use schemars::JsonSchema;
-    use serde::Deserialize;
     use test_support::Served;
 
-    /// A parameter that may be missing.
-    #[derive(Deserialize, JsonSchema)]
-    struct Named {
-        /// The name.
-        name: Option<String>,
-    }
-
-    async fn name_of(input: Named, _: Context) -> Result<String, Failure> {
-        Ok(input.name.unwrap_or_else(|| "none".into()))
-    }
-
-    async fn echo(input: Value) -> Result<Value, Failure> {
-        Ok(input)
-    }
-
-    /// Returns tools whose parameters may be `null`, as those of a document with `nullable`.
-    fn nullable() -> Server {
-        let input = json!({"type": "object", "properties": {
-            "text": {"type": ["string", "null"], "description": "A text."},
-            "choice": {"type": ["string", "null"], "enum": ["a", "b", null], "description": "One of them."},
-            "list": {"type": ["array", "null"], "items": {"type": ["string", "null"]}, "description": "Texts."},
-            "either": {"type": ["string", "integer"], "description": "Two types."},
-            "object": {"type": ["object", "null"], "description": "An object.", "properties": {
-                "number": {"type": ["integer", "null"], "description": "A number."}}},
-        }, "required": ["text"]});
-        let tools = [
-            Tool::dynamic(
-                "Document.Echo@1.0.0",
-                "Returns its input.",
-                input,
-                json!({}),
-                echo,
-            ),
-            Tool::new("Rust.Name@1.0.0", name_of),
-        ];
-        Server::new(Toolkit::new(tools).unwrap())
-    }
-
-    const FRAMEWORKS: [&str; 2] = ["autogen", "semantic-kernel"];
-
-    /// Lets a framework list the tools of a server and make calls; returns what it prints.
-    fn run(framework: &str, served: &Served, calls: &[Value]) -> Value {
+    /// Lets a framework list the tools of a server. It fails if it has fewer than the server lists.
+    fn list(framework: &str, served: &Served) {
         let mut command = limited(repository("target/venv-agents/bin/python"));
         command.arg(repository("functions/toolbox/tests/agent_frameworks.py"));
-        let url = format!("{}/mcp", served.url);
-        command.args([framework, &url, &json!(calls).to_string()]);
-        let stdout = stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
-        serde_json::from_str(&stdout).unwrap()
+        command.args([framework, &format!("{}/mcp", served.url)]);
+        stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
     }
 
     /// Each lost the whole list to one keyword.
@@ -167,37 +123,9 @@ mod long {
             let api = api.include_all().list_all().base_url("https://api.example");
             let toolkit = Toolkit::new(api.tools().unwrap()).unwrap();
             let served = Served::start(Server::new(toolkit).into_router().unwrap()).await;
-            for framework in FRAMEWORKS {
-                // It fails if the client has fewer tools than the server lists.
-                run(framework, &served, &[]);
+            for framework in ["autogen", "semantic-kernel"] {
+                list(framework, &served);
             }
-        }
-    }
-
-    /// Both lost all tools of a server that lists `"type": ["string", "null"]` once.
-    #[tokio::test(flavor = "multi_thread")]
-    #[ignore = "needs AutoGen and Semantic Kernel; run .ci/long"]
-    async fn agent_frameworks_call_tools_whose_parameters_may_be_null() {
-        let served = Served::start(nullable().into_router().unwrap()).await;
-        let inputs = [
-            json!({"text": "x", "choice": "a", "list": ["y"], "either": 3, "object": {"number": 1}}),
-            json!({"text": null, "choice": null, "list": null, "object": null}),
-        ];
-        let named = [json!({"name": "Ada"}), json!({})];
-        let calls = inputs.clone().map(|it| json!(["Document_Echo", it]));
-        let calls = [calls, named.map(|it| json!(["Rust_Name", it]))].concat();
-        for framework in FRAMEWORKS {
-            let seen = run(framework, &served, &calls);
-            assert_eq!(
-                seen["tools"],
-                json!(["Document_Echo", "Rust_Name"]),
-                "{framework}"
-            );
-            let results = seen["results"].as_array().unwrap().iter();
-            let results = results.map(|it| serde_json::from_str::<Value>(it.as_str().unwrap()));
-            let results: Vec<_> = results.map(|it| it.unwrap()["result"].take()).collect();
-            let expected = [&inputs[..], &[json!("Ada"), json!("none")]].concat();
-            assert_eq!(results, expected, "{framework}");
         }
     }
 }
