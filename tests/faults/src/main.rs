@@ -10,7 +10,7 @@ use std::{env, thread, time::Duration};
 
 use lambda_tools::{Context, Failure, Server, Tool, Toolkit, run};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Does something that a tool should not do.
 #[derive(Deserialize, JsonSchema)]
@@ -54,58 +54,6 @@ fn block(Fault { kind }: Fault) -> Result<String, Failure> {
     Ok("done".into())
 }
 
-/// Takes a list of shapes.
-#[derive(Deserialize, JsonSchema)]
-struct Draw {
-    /// The shapes.
-    shapes: Vec<Shape>,
-}
-
-/// One of several kinds, with its data.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Shape {
-    /// A circle.
-    Circle {
-        /// Its radius.
-        radius: f64,
-    },
-    /// A rectangle.
-    Rectangle {
-        /// Its width.
-        width: f64,
-        /// Its height.
-        height: f64,
-    },
-    /// A line of text.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-}
-
-/// The shapes that were drawn.
-#[derive(JsonSchema, Serialize)]
-struct Drawn {
-    /// The number of shapes.
-    shapes: usize,
-    /// Their total size.
-    size: f64,
-}
-
-async fn draw(input: Draw) -> Result<Drawn, Failure> {
-    let size = |shape: &Shape| match shape {
-        Shape::Circle { radius } => radius * radius,
-        Shape::Rectangle { width, height } => width * height,
-        #[expect(clippy::cast_precision_loss, reason = "texts are short")]
-        Shape::Text { text } => text.len() as f64,
-    };
-    Ok(Drawn {
-        shapes: input.shapes.len(),
-        size: input.shapes.iter().map(size).sum(),
-    })
-}
-
 /// Says whose mail it is.
 #[derive(Deserialize, JsonSchema)]
 struct Mail {}
@@ -124,7 +72,6 @@ fn main() -> Result<(), lambda_tools::Error> {
         Tool::new("Fault.Block@1.0.0", block)
             .secret("KEY")
             .timeout(limit),
-        Tool::new("Shapes.Draw@1.0.0", draw),
         Tool::new("Mail.Whose@1.0.0", whose).user_id(),
         Tool::new("Mail.Send@1.0.0", whose)
             .user_id()

@@ -24,4 +24,3 @@ mod support;
 mod template;
 mod third_party;
 mod troubleshooting;
-mod users;

@@ -70,37 +70,6 @@ fn a_port_in_use_is_a_clear_error() {
     assert!(text.contains("PORT=9001 cargo run"), "{text}");
 }
 
-#[tokio::test]
-async fn recorded_requests_replay_and_contain_no_secrets() {
-    let folder = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
-    let secret = json!([{"id": "TWILIO_API_KEY", "value": "marked-secret:x:+1"}]);
-    let with_secret = json!({
-        "tool_id": "SMS.Send", "context": {"secrets": secret},
-        "input": {"to": "+15005550006", "message": "Hi"},
-    });
-    for body in [&with_secret, &add(1, 2)] {
-        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-        let request = request.header("authorization", "Bearer marked-key");
-        request.body(body.to_string()).send().await.unwrap();
-    }
-    reqwest::get(format!("{url}/tools")).await.unwrap();
-    running.line_with("tools.json", 5);
-    drop(running);
-    let mut files = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        assert!(!text.contains("marked"), "{text}");
-        files += 1;
-    }
-    assert_eq!(files, 6, "three pairs");
-    let endpoints = toolbox::Endpoints::default();
-    let toolkit = lambda_tools::Toolkit::new(toolbox::tools(endpoints)).unwrap();
-    lambda_tools::testing::replay(&folder, toolkit).await;
-    std::fs::remove_dir_all(&folder).unwrap();
-}
-
 #[cfg(unix)]
 #[tokio::test]
 async fn a_server_whose_output_nobody_reads_continues() {

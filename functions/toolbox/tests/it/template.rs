@@ -18,7 +18,10 @@ use test_support::{
     sam::{Parameters, Template, of_type},
 };
 
-use crate::support::{Running, toolbox};
+use crate::{
+    clients::stdout_of,
+    support::{Running, toolbox},
+};
 use events::{Stub, TWILIO_KEY};
 
 static TEMPLATE: LazyLock<Template> =
@@ -71,7 +74,8 @@ fn sam_and_cfn_lint_accept_the_template() {
     sam.args(["validate", "--lint", "--region", "us-east-1"]);
     sam.args(["-t", "template.yaml"])
         .current_dir(repository("."));
-    let stdout = stdout_of(sam.env("SAM_CLI_TELEMETRY", "0"));
+    let output = sam.env("SAM_CLI_TELEMETRY", "0").output();
+    let stdout = stdout_of(&output.unwrap());
     assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
 }
 
@@ -526,12 +530,4 @@ fn metric_filters_count_what_their_names_say() {
     for reason in reasons.map(|it| it.split('"').next().unwrap()) {
         assert!(documented.contains(reason), "{reason}");
     }
-}
-
-pub(crate) fn stdout_of(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{stdout}\n{stderr}");
-    stdout
 }

@@ -96,20 +96,6 @@ async fn gmails_errors_become_failures_with_the_right_advice() {
     }
 }
 
-#[tokio::test]
-async fn a_call_to_an_unreachable_server_may_be_retried() {
-    let stub = Stub::start().await;
-    let function = function(&stub);
-    drop(stub);
-    tokio::task::yield_now().await;
-    let answer = gmail(&function, None).await;
-    assert_eq!(answer["error"]["message"], "Gmail could not be reached");
-    assert_eq!(answer["error"]["can_retry"], true);
-    let answer = sms(&function, "+15005550006", KEY).await;
-    assert_eq!(answer["error"]["message"], "Twilio could not be reached");
-    assert_eq!(answer["error"]["can_retry"], true);
-}
-
 const KEY: &str = "AC00000000000000000000000000000000:auth-token:+15005550006";
 
 #[tokio::test]

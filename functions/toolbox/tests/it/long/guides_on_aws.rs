@@ -7,8 +7,8 @@ use test_support::documents::{Block, blocks, is_expected};
 
 use super::first_deployment::{account::Account, shell::Shell};
 use crate::{
+    clients::stdout_of,
     support::{installed, repository},
-    template::stdout_of,
 };
 
 /// A guide whose commands have been typed.
@@ -82,8 +82,8 @@ async fn an_agent_calls_a_tool_through_a_gateway() {
     let guide = typed("guide-agentcore", tool).await;
     assert_eq!(guide.counts, (8, 2));
     let mut lint = Command::new(installed("cfn-lint"));
-    let stdout = stdout_of(lint.arg(guide.shell.folder.join("gateway.yaml")));
-    assert_eq!(stdout, "");
+    let output = lint.arg(guide.shell.folder.join("gateway.yaml")).output();
+    assert_eq!(stdout_of(&output.unwrap()), "");
 }
 
 /// Returns the actions that CloudFormation's schemas name for a stack and this policy does not allow.
