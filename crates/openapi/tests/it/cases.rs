@@ -50,12 +50,8 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
     for pointer in listed("absent") {
         faults.extend(tool.pointer(pointer).map(|it| format!("{pointer} is {it}")));
     }
-    let ids: Vec<_> = file["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| &it["id"])
-        .collect();
+    let tools_in_file = file["tools"].as_array().unwrap().iter();
+    let ids: Vec<_> = tools_in_file.map(|it| &it["id"]).collect();
     if expected.contains_key("ids") && json!(ids) != case["expect"]["ids"] {
         faults.push(format!("the ids are {ids:?}"));
     }
@@ -92,25 +88,8 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
         }
         return faults;
     }
-    if let (Some(Value::Object(wanted)), Err(failure)) = (expected.get("failure"), &outcome) {
-        let parts = failure.parts();
-        let seen = json!({
-            "message": failure.message(),
-            "can_retry": failure.can_retry(),
-            "retry_after": parts.retry_after.map(|it| it.as_secs()),
-            "says": parts.additional_prompt_content,
-        });
-        for (name, wanted) in wanted {
-            let seen = &seen[name];
-            let is_part = name == "says"
-                && seen
-                    .as_str()
-                    .unwrap_or_default()
-                    .contains(wanted.as_str().unwrap());
-            if seen != wanted && !is_part {
-                faults.push(format!("{name} is {seen}, not {wanted}"));
-            }
-        }
+    if let Some(wanted) = expected.get("failure") {
+        faults.extend(differences(wanted, outcome.as_ref().err()));
         return faults;
     }
     let ([request], Ok(answer)) = (&*requests, &outcome) else {
@@ -135,6 +114,32 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
         .filter(|it| !body.contains(it));
     faults.extend(missing.map(|it| format!("no {it:?} in {body:?}")));
     faults
+}
+
+/// Returns what differs from an expected failure.
+fn differences(wanted: &Value, failure: Option<&Failure>) -> Vec<String> {
+    let seen = failure.map_or(Value::Null, |failure| {
+        let parts = failure.parts();
+        json!({
+            "message": failure.message(),
+            "can_retry": failure.can_retry(),
+            "retry_after": parts.retry_after.map(|it| it.as_secs()),
+            "says": parts.additional_prompt_content,
+        })
+    });
+    let mut differences = Vec::new();
+    for (name, wanted) in wanted.as_object().unwrap() {
+        let seen = &seen[name];
+        let is_right = match (name.as_str(), seen.as_str()) {
+            // A part of it.
+            ("says", Some(text)) => text.contains(wanted.as_str().unwrap()),
+            _ => seen == wanted,
+        };
+        if !is_right {
+            differences.push(format!("{name} is {seen}, not {wanted}"));
+        }
+    }
+    differences
 }
 
 /// Returns the API with the options of a case; it has one operation, or all are chosen.
