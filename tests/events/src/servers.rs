@@ -116,7 +116,6 @@ enum ProviderKind {
 /// Returns the server that `server.toml` in this folder describes.
 /// # Panics
 /// If the file is missing or says what it may not.
-#[must_use]
 pub fn server_of(folder: &Path, stub: &Stub) -> Server {
     let path = folder.join("server.toml");
     let text = fs::read_to_string(&path)

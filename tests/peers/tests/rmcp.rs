@@ -12,9 +12,9 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use test_support::{
-    Running, function,
+    Running,
     documents::blocks,
-    isolated,
+    function, isolated,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     repository,
 };

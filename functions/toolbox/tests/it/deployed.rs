@@ -1,5 +1,4 @@
-//! The deployed binary, built by `sam build` with the profile, the features and the linker of
-//! production, under a runtime API.
+//! The function as it is deployed, with the features of production, under a runtime API.
 
 use std::{
     sync::{

@@ -11,19 +11,9 @@ use test_support::documents::{
 
 use crate::{
     clients::stdout_of,
-    support::{Running, built, isolated, toolbox},
+    support::{Running, function, isolated, toolbox},
 };
 use events::Stub;
-
-/// Returns the program of a function: the deployed binary if `tests/build` has built it.
-fn program(package: &str) -> PathBuf {
-    let is_deployed_built = std::env::var_os("TEST_DEPLOYED_BINARIES").is_some();
-    match (package, is_deployed_built) {
-        ("toolbox", _) => toolbox().get_program().into(),
-        ("hello", true) => built("sam/Hello/bootstrap"),
-        (other, _) => built(&format!("debug/{other}")),
-    }
-}
 
 /// A running server, its URL, and the command for Claude Code that it printed.
 struct Server {
@@ -53,7 +43,7 @@ impl Page {
     fn serve(&mut self, package: &str, script: &str) {
         self.server = None;
         let mut command = self.shell(script);
-        command.env("PROGRAM", program(package));
+        command.env("PROGRAM", function(package));
         // No request leaves the machine.
         command
             .env("GMAIL_URL", &self.stub)
