@@ -46,16 +46,18 @@ impl Output {
 /// examples: `15`, not `15.0`. A float that is not finite becomes `null`.
 pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(output)?;
-    write_integers(&mut value);
+    write_integers(&mut value, exact_integer);
     Ok(value)
 }
 
-fn write_integers(value: &mut Value) {
+/// Replaces floats that are integers, at every depth.
+pub(crate) fn write_integers(value: &mut Value, integer_in: fn(f64) -> Option<i64>) {
+    let inner = |it: &mut Value| write_integers(it, integer_in);
     match value {
-        Value::Array(items) => items.iter_mut().for_each(write_integers),
-        Value::Object(fields) => fields.values_mut().for_each(write_integers),
+        Value::Array(items) => items.iter_mut().for_each(inner),
+        Value::Object(fields) => fields.values_mut().for_each(inner),
         Value::Number(number) if number.is_f64() => {
-            if let Some(integer) = number.as_f64().and_then(exact_integer) {
+            if let Some(integer) = number.as_f64().and_then(integer_in) {
                 *value = integer.into();
             }
         }

@@ -11,18 +11,14 @@ pub mod fold;
 mod modern;
 mod nulls;
 pub mod reduced;
-mod resolved;
 #[cfg_attr(not(feature = "validation"), path = "schema/validation/off.rs")]
 mod validation;
 pub mod vocabulary;
 mod walk;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
-};
+use std::{collections::BTreeMap, sync::OnceLock};
 
-use serde_json::{Number, Value, json};
+use serde_json::{Value, json};
 
 use crate::tool::output;
 
@@ -30,11 +26,10 @@ pub(crate) use derive::{of_input, of_output};
 pub use expected::declared_properties;
 pub(crate) use expected::{declared_properties_at, expected_format};
 pub use modern::modernize;
-pub use nulls::drop_optional_nulls;
 use validation::Validator;
 pub use walk::forbidden_reference;
 pub(crate) use walk::undescribed_properties;
-pub use walk::{all, each_inner, is_type};
+pub use walk::{each, each_inner, is_type};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).
@@ -44,8 +39,7 @@ pub type ParameterErrors = BTreeMap<String, String>;
 pub struct Schema {
     /// Builds the schema from a type. `None` for a schema that was not derived.
     derive: Option<fn() -> Value>,
-    /// Tools of the same type share it.
-    compiled: OnceLock<Arc<CompiledSchema>>,
+    compiled: OnceLock<CompiledSchema>,
 }
 
 struct CompiledSchema {
@@ -73,14 +67,14 @@ impl Schema {
     pub fn from_value(schema: Value) -> Self {
         Self {
             derive: None,
-            compiled: Arc::new(CompiledSchema::new(schema)).into(),
+            compiled: CompiledSchema::new(schema).into(),
         }
     }
 
     /// Returns the schema of a foreign document, in which `format` is an annotation.
     #[must_use]
     pub fn with_formats_as_annotations(mut self) -> Self {
-        if let Some(compiled) = self.compiled.get_mut().and_then(Arc::get_mut) {
+        if let Some(compiled) = self.compiled.get_mut() {
             compiled.asserts_formats = false;
         }
         self
@@ -135,7 +129,9 @@ impl Schema {
     /// as an integer, but `i64`'s deserializer does not.
     pub fn normalize(&self, value: &mut Value) {
         if self.compiled().has_integers {
-            integers_from_whole_floats(value);
+            // Adding 0.0 turns `-0.0`, which no integer represents, into `0.0` and changes nothing
+            // else.
+            output::write_integers(value, |float| output::exact_integer(float + 0.0));
         }
     }
 
@@ -157,8 +153,10 @@ impl Schema {
     }
 
     fn compiled(&self) -> &CompiledSchema {
-        let derive = || self.derive.expect("only derived schemas are built later");
-        self.compiled.get_or_init(|| of_type(derive()))
+        self.compiled.get_or_init(|| {
+            let derive = self.derive.expect("only derived schemas are built later");
+            CompiledSchema::new(derive())
+        })
     }
 }
 
@@ -172,23 +170,6 @@ impl CompiledSchema {
             value,
         }
     }
-}
-
-/// The schemas of types, by the addresses of the functions that derive them: a program has as many
-/// as its source code names. Functions that share an address derive the same schema.
-static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<CompiledSchema>>>> =
-    LazyLock::new(Mutex::default);
-
-/// Returns the schema of a type, derived once for all tools that have it.
-fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
-    let known = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
-    let address = derive as usize;
-    if let Some(schema) = known().get(&address) {
-        return Arc::clone(schema);
-    }
-    // Not while the lock is held: a type may describe itself by building other tools' schemas.
-    let schema = Arc::new(CompiledSchema::new(derive()));
-    Arc::clone(known().entry(address).or_insert(schema))
 }
 
 /// Does the work of the first validations: derives the schemas, and warms up `jsonschema` if one of
@@ -212,25 +193,6 @@ fn warm_up_jsonschema() {
     let _ = Validator::of(&json!({"type": "object"}), true);
 }
 
-fn integers_from_whole_floats(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            if let Some(integer) = integer_in(number) {
-                *number = integer;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(integers_from_whole_floats),
-        Value::Object(map) => map.values_mut().for_each(integers_from_whole_floats),
-        _ => {}
-    }
-}
-
-fn integer_in(number: &Number) -> Option<Number> {
-    let float = number.as_f64().filter(|_| number.is_f64())?;
-    // Adding 0.0 turns `-0.0`, which no integer represents, into `0.0` and changes nothing else.
-    output::exact_integer(float + 0.0).map(Number::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,15 +209,5 @@ mod tests {
         let mut value = json!({"n": 1.0});
         schema.normalize(&mut value);
         assert_eq!(value, json!({"n": 1.0}));
-    }
-
-    #[test]
-    fn tools_of_the_same_type_share_a_schema() {
-        let of = |derive| Schema::of_type(derive);
-        let text = of(of_output::<String>);
-        let number = of(of_output::<f64>);
-        assert!(std::ptr::eq(text.value(), of(of_output::<String>).value()));
-        assert_eq!(text.value(), &json!({"type": "string"}));
-        assert_eq!(number.value(), &json!({"type": "number"}));
     }
 }

@@ -2,9 +2,22 @@
 
 use serde_json::Value;
 
-use super::resolved::{Resolved, list};
+use super::{
+    expected::{items_at, list, property_of},
+    reduced::keywords::values_of,
+    walk::is_type,
+};
 
-/// Returns true for a value with a `null` at any depth: most inputs have none.
+/// Removes the optional properties of `value` that are `null` where `schema` does not allow it, at
+/// every depth that `properties` and `items` reach.
+pub(super) fn drop_optional_nulls(schema: &Value, value: &mut Value) {
+    // Most values have none.
+    if has_null(value) {
+        drop_in(&[schema], value);
+    }
+}
+
+/// Returns true for a value with a `null` at any depth.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -14,48 +27,106 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// Removes the optional properties of `value` that are `null` where `schema` does not allow it, at
-/// every depth that `properties`, `items` and references reach.
-pub fn drop_optional_nulls(schema: &Value, value: &mut Value) {
-    // Most values have none.
-    if has_null(value) {
-        Resolved::new(schema).walk(value, &drop_in);
-    }
-}
-
-fn drop_in(resolved: &Resolved<'_>, schemas: &[&Value], value: &mut Value) {
-    let fields = value.as_object().into_iter().flatten();
-    let nulls = fields.filter(|(_, value)| value.is_null());
-    let nulls: Vec<_> = nulls.map(|(name, _)| name.clone()).collect();
-    if nulls.is_empty() {
-        return;
-    }
-    let parts = resolved.parts(schemas, value);
-    // Without a value, every branch is possible.
-    let all = resolved.parts(schemas, &Value::Null);
-    let optional = nulls
-        .iter()
-        .filter(|name| is_optional(resolved, name, &parts, &all));
-    let optional: Vec<_> = optional.collect();
-    if let Value::Object(object) = value {
-        object.retain(|name, _| !optional.contains(&name));
+/// Removes nulls from a value that all of these schemas describe, from the outside in.
+fn drop_in(schemas: &[&Value], value: &mut Value) {
+    let parts = parts(schemas, value);
+    match value {
+        Value::Object(object) => {
+            // Without a value, every branch is possible.
+            let all = self::parts(schemas, &Value::Null);
+            object.retain(|name, value| !value.is_null() || !is_optional(name, &parts, &all));
+            for (name, value) in object {
+                let inner = parts.iter().filter_map(|part| property_of(part, name));
+                drop_in(&inner.collect::<Vec<_>>(), value);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let inner = parts.iter().filter_map(|part| items_at(part, index));
+                drop_in(&inner.collect::<Vec<_>>(), item);
+            }
+        }
+        _ => {}
     }
 }
 
 /// Returns true if the parts of an object's schema neither require a property nor let it be `null`.
 /// If none of them declares the property, another branch of a union may do so.
-fn is_optional(resolved: &Resolved<'_>, name: &str, parts: &[&Value], all: &[&Value]) -> bool {
+fn is_optional(name: &str, parts: &[&Value], all: &[&Value]) -> bool {
     let schemas = [parts, all].map(|parts| {
         let declared = parts.iter().map(|part| part.get("properties")?.get(name));
         declared.flatten().collect::<Vec<_>>()
     });
     let declared = schemas.iter().find(|it| !it.is_empty());
-    declared.is_some_and(|it| it.iter().all(|it| resolved.forbids_null(it)))
-        && !parts.iter().any(|part| is_required(part, name))
+    let is_required = |part: &&Value| list(part, "required").iter().any(|it| it == name);
+    declared.is_some_and(|it| it.iter().all(|it| forbids_null(it)))
+        && !parts.iter().any(is_required)
 }
 
-fn is_required(schema: &Value, name: &str) -> bool {
-    list(schema, "required").iter().any(|it| it == name)
+/// Returns the schemas, and those that they combine, except for branches that the value cannot have.
+fn parts<'a>(schemas: &[&'a Value], value: &Value) -> Vec<&'a Value> {
+    let mut parts = schemas.to_vec();
+    let mut at = 0;
+    while let Some(schema) = parts.get(at).copied() {
+        parts.extend(list(schema, "allOf"));
+        for keyword in ["anyOf", "oneOf"] {
+            parts.extend(possible_branches(list(schema, keyword), value));
+        }
+        at += 1;
+    }
+    parts
+}
+
+/// Returns the branches that the value may have: those whose constants it has and, of these, those
+/// whose required properties it has.
+fn possible_branches<'a>(branches: &'a [Value], value: &Value) -> Vec<&'a Value> {
+    let mut possible: Vec<_> = branches.iter().collect();
+    for is_possible in [has_constants, has_required] {
+        let fewer = possible.iter().copied();
+        let fewer: Vec<_> = fewer.filter(|it| is_possible(it, value)).collect();
+        if !fewer.is_empty() {
+            possible = fewer;
+        }
+    }
+    possible
+}
+
+/// Returns true if the value has the constants of a branch.
+fn has_constants(branch: &Value, value: &Value) -> bool {
+    let kind = branch.get("type").and_then(Value::as_str);
+    if value.is_object() && kind.is_some_and(|kind| kind != "object") {
+        return false;
+    }
+    let properties = branch.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().all(|(name, property)| {
+        let Some(value) = value.get(name).filter(|it| !it.is_null()) else {
+            return true;
+        };
+        let values = property.as_object().and_then(values_of);
+        values.is_none_or(|it| it.contains(value))
+    })
+}
+
+/// Returns true if the value has the required properties of a branch.
+fn has_required(branch: &Value, value: &Value) -> bool {
+    let mut names = list(branch, "required").iter().filter_map(Value::as_str);
+    names.all(|name| {
+        let property = value.get(name);
+        property.is_some_and(|it| !it.is_null() || !forbids_null(&branch["properties"][name]))
+    })
+}
+
+/// Returns true if the schema's type, constants or branches forbid `null`.
+fn forbids_null(schema: &Value) -> bool {
+    let Some(object) = schema.as_object() else {
+        return *schema == false;
+    };
+    let unions = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
+    let mut unions = unions.iter().filter(|branches| !branches.is_empty());
+    (object.contains_key("type") && !is_type(object, "null"))
+        || values_of(object).is_some_and(|values| !values.contains(&Value::Null))
+        || list(schema, "allOf").iter().any(forbids_null)
+        || unions.any(|branches| branches.iter().all(forbids_null))
 }
 
 #[cfg(test)]
@@ -84,12 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_dropped_through_references_and_combinations() {
+    fn nulls_are_dropped_through_combinations() {
         let text = json!({"type": "string"});
         let schema = json!({
-            "$defs": {"Pet": {"type": "object", "properties": {"name": text, "next": {"$ref": "#/$defs/Pet"}}}},
             "properties": {
-                "pet": {"$ref": "#/$defs/Pet"},
                 "both": {"allOf": [{"properties": {"a": text}}, {"required": ["a"]}]},
                 "map": {"type": "object", "additionalProperties": {"properties": {"a": text}}},
                 "pair": {"prefixItems": [{"properties": {"a": text}}, {}]},
@@ -99,13 +168,13 @@ mod tests {
             },
         });
         let mut value = json!({
-            "pet": {"name": null, "next": {"next": null, "name": "a"}}, "both": {"a": null},
+            "both": {"a": null},
             "map": {"x": {"a": null}, "y": null}, "pair": [{"a": null}, null],
             "listed": null, "constant": null, "either": null, "maybe": null,
         });
         drop_optional_nulls(&schema, &mut value);
         let expected = json!({
-            "pet": {"next": {"name": "a"}}, "both": {"a": null}, "map": {"x": {}, "y": null},
+            "both": {"a": null}, "map": {"x": {}, "y": null},
             "pair": [{}, null], "maybe": null,
         });
         assert_eq!(value, expected);
@@ -142,24 +211,6 @@ mod tests {
                 "a": {"type": ["string", "null"]}, "b": {"type": "string"}}},
         ]});
         let mut value = json!({"a": null, "b": null});
-        drop_optional_nulls(&schema, &mut value);
-        assert_eq!(value, json!({"a": null}));
-    }
-
-    #[test]
-    fn combinations_that_double_at_every_depth_end() {
-        let twice = json!({"allOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/$defs/x"}]});
-        let schema = json!({"$defs": {"x": twice}, "properties": {"a": twice}});
-        let mut value = json!({"a": null, "b": {"a": null}});
-        let unchanged = value.clone();
-        drop_optional_nulls(&schema, &mut value);
-        assert_eq!(value, unchanged);
-    }
-
-    #[test]
-    fn a_reference_to_itself_ends() {
-        let schema = json!({"$ref": "#", "allOf": [{"$ref": "#"}, {"$ref": "#"}]});
-        let mut value = json!({"a": null});
         drop_optional_nulls(&schema, &mut value);
         assert_eq!(value, json!({"a": null}));
     }

@@ -48,8 +48,16 @@ pub fn each_inner(object: &mut JsonObject, change: &mut dyn FnMut(&str, &mut Val
     }
 }
 
+/// Calls `change` for `schema` and every schema in it, from the outside in.
+pub fn each(schema: &mut Value, change: &mut dyn FnMut(&mut JsonObject)) {
+    if let Some(object) = schema.as_object_mut() {
+        change(object);
+        each_inner(object, &mut |_, inner| each(inner, change));
+    }
+}
+
 /// Returns every schema in `schema`, starting with itself.
-pub fn all(schema: &Value) -> Vec<&JsonObject> {
+fn all(schema: &Value) -> Vec<&JsonObject> {
     let mut schemas = Vec::new();
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {
