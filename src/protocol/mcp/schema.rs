@@ -9,18 +9,15 @@ use serde_json::{Value, json};
 use crate::{
     payload::JsonObject,
     tool::schema::{
-        each_inner,
+        each, each_inner,
         fold::fold_unions,
-        reduced::keywords::object_of,
-        vocabulary::{Role, applies_to, has_role},
+        reduced::keywords::{kind_of, object_of},
+        vocabulary::{
+            Role::{Annotation, Branch, Condition, Definitions, Identity, Reference},
+            applies_to, has_role,
+        },
     },
 };
-
-/// The keywords that stay outside of the branches for types: a copy in each would double the schemas in
-/// them with each level.
-const COMBINED: [&str; 8] = [
-    "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref",
-];
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
@@ -36,25 +33,28 @@ pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) 
     schema.insert("type".into(), "object".into());
     schema.entry("properties").or_insert_with(|| json!({}));
     each_inner(&mut schema, &mut |_, inner| {
-        divide_types(inner);
+        each(inner, &mut divide_types);
         say_in_words(inner);
     });
     (with_draft(schema, is_draft_7), note)
 }
 
-/// Replaces lists of types, at every depth, by a branch of `anyOf` for each type.
-fn divide_types(schema: &mut Value) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    each_inner(object, &mut |_, inner| divide_types(inner));
+/// Replaces a list of types by a branch of `anyOf` for each type.
+fn divide_types(object: &mut JsonObject) {
     let Some(types) = object.get("type").and_then(Value::as_array).cloned() else {
         return;
     };
-    // What is about all branches stays outside of them, such as `x-mcp-header`.
-    let shared = [Role::Annotation, Role::Identity, Role::Definitions];
-    let is_rule =
-        |it: &str| !it.starts_with("x-") && !has_role(it, &shared) && !COMBINED.contains(&it);
+    // What is about all branches stays outside of them, such as `x-mcp-header`, and so do schemas for
+    // the same value: a copy in each branch would double them with each level.
+    let shared = [
+        Annotation,
+        Identity,
+        Definitions,
+        Reference,
+        Branch,
+        Condition,
+    ];
+    let is_rule = |it: &str| !it.starts_with("x-") && !has_role(it, &shared);
     let branch = |kind: &Value| {
         let name = kind.as_str()?;
         let mut branch = object.clone();
@@ -104,52 +104,29 @@ fn say_in_words(schema: &mut Value) {
     if let Some(value) = object.shift_remove("const") {
         object
             .entry("type")
-            .or_insert_with(|| type_of(&value).into());
+            .or_insert_with(|| kind_of(&value).into());
         if value.is_object() || value.is_array() {
             said.push(format!("Value: {value}"));
         } else if !value.is_null() {
             object.insert("enum".into(), json!([value]));
         }
     }
-    if !object.keys().any(|it| TYPED.contains(&&**it)) {
+    let is_typed = |it: &String| {
+        let own = ["type", "enum", "properties", "not"];
+        own.contains(&&**it) || has_role(it, &[Reference, Branch])
+    };
+    if !object.keys().any(is_typed) {
         let kinds = ["string", "integer", "number", "boolean", "object", "null"]
             .map(|it| json!({"type": it}));
         let list = json!({"type": "array", "items": {}});
         object.insert("anyOf".into(), kinds.into_iter().chain([list]).collect());
     }
-    let said = said.into_iter().filter(|it| {
-        !text(object, "description")
-            .unwrap_or_default()
-            .contains(it.as_str())
-    });
-    let said = said.collect::<Vec<_>>().join(" ");
+    let own = text(object, "description").unwrap_or_default();
+    said.retain(|it: &String| !own.contains(it.as_str()));
     if !said.is_empty() {
-        let own = text(object, "description").map_or_else(String::new, |it| it + " ");
-        object.insert("description".into(), (own + &said).into());
-    }
-}
-
-/// The keywords by which a schema has a type.
-const TYPED: [&str; 8] = [
-    "type",
-    "enum",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "$ref",
-    "properties",
-    "not",
-];
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(it) if it.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        let all = Some(own).filter(|it| !it.is_empty()).into_iter();
+        let all: Vec<_> = all.chain(said).collect();
+        object.insert("description".into(), all.join(" ").into());
     }
 }
 

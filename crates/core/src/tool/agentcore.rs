@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     definition::ToolDefinition,
     schema::{
-        each_inner,
+        each,
         fold::fold_unions,
         is_type, modernize,
         reduced::{
@@ -93,7 +93,10 @@ fn item(definition: &ToolDefinition) -> Value {
 /// Returns the schema of an input with the format's keywords, and notes for the tool's description.
 fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
     modernize(&mut schema);
-    remove_identities(&mut schema);
+    // It is irrelevant to callers, and no text must quote it.
+    each(&mut schema, &mut |object| {
+        object.retain(|keyword, _| !has_role(keyword, &[Role::Identity]));
+    });
     let mut schema = object_of(schema);
     let mut notes = Vec::new();
     if let Some(Value::String(text)) = schema.shift_remove("description") {
@@ -105,20 +108,13 @@ fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
     if !schema.get("properties").is_some_and(Value::is_object) {
         schema.insert("properties".into(), json!({}));
     }
-    list_items(&mut schema);
+    let mut schema: Value = schema.into();
+    each(&mut schema, &mut list_items);
     notes.retain(|note| !note.trim().is_empty());
-    let mut schema = reduced::reduced(schema.into(), SchemaFormat::AgentCore);
+    let mut schema = reduced::reduced(schema, SchemaFormat::AgentCore);
     let text = reduced::take_description(&mut schema);
     notes.extend(Some(text).filter(|text| !text.is_empty()));
     (schema, notes)
-}
-
-/// Removes what is irrelevant to callers, so that no text quotes it.
-fn remove_identities(schema: &mut Value) {
-    if let Some(object) = schema.as_object_mut() {
-        object.retain(|keyword, _| !has_role(keyword, &[Role::Identity]));
-        each_inner(object, &mut |_, inner| remove_identities(inner));
-    }
 }
 
 /// Moves the rules for the whole input into a note.
@@ -141,9 +137,4 @@ fn list_items(object: &mut JsonObject) {
     if is_type(object, "array") {
         object.entry("items").or_insert_with(|| json!({}));
     }
-    each_inner(object, &mut |_, inner| {
-        if let Some(inner) = inner.as_object_mut() {
-            list_items(inner);
-        }
-    });
 }

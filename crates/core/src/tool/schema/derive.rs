@@ -8,9 +8,11 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
+    reduced::keywords::{constants_in, names},
     vocabulary::{Role, has_role},
     walk,
 };
+use crate::json::JsonObject;
 
 /// Returns the schema of a tool's input. The type's own description remains at the root.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
@@ -52,17 +54,15 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
 }
 
 /// Removes keywords that mean nothing to a caller, at every depth, and applies `change`.
-fn tidy(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    object.shift_remove("title");
-    let format = object.get("format").and_then(Value::as_str);
-    if format.is_some_and(is_rust_number) {
-        object.shift_remove("format");
-    }
-    change(object);
-    walk::each_inner(object, &mut |_, inner| tidy(inner, change));
+fn tidy(schema: &mut Value, change: &dyn Fn(&mut JsonObject)) {
+    walk::each(schema, &mut |object| {
+        object.shift_remove("title");
+        let format = object.get("format").and_then(Value::as_str);
+        if format.is_some_and(is_rust_number) {
+            object.shift_remove("format");
+        }
+        change(object);
+    });
 }
 
 /// Returns true for Rust's number types, which schemars writes as formats and no other reader of
@@ -74,23 +74,19 @@ fn is_rust_number(format: &str) -> bool {
 }
 
 /// Removes `null` from optional fields: an `Option` may be omitted, but it must not be `null`.
-fn disallow_null_for_optional(object: &mut Map<String, Value>) {
-    let required = object.get("required").cloned().unwrap_or_default();
-    let is_required = |name: &str| {
-        let names = required.as_array().into_iter().flatten();
-        names.into_iter().any(|required| required == name)
-    };
+fn disallow_null_for_optional(object: &mut JsonObject) {
+    let required = names(object.get("required").cloned());
     let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
     };
     for (name, property) in properties {
-        if let (false, Value::Object(property)) = (is_required(name), property) {
+        if let (false, Value::Object(property)) = (required.contains(name), property) {
             remove_null(property);
         }
     }
 }
 
-fn remove_null(property: &mut Map<String, Value>) {
+fn remove_null(property: &mut JsonObject) {
     if let Some(Value::Array(types)) = property.get_mut("type") {
         types.retain(|name| name != "null");
         if let [only] = types.as_mut_slice() {
@@ -119,7 +115,7 @@ fn remove_null(property: &mut Map<String, Value>) {
 
 /// Describes a variant's data by the variant's doc comment, which schemars puts on its branch, if
 /// the data is in a single property of the branch.
-fn describe_variants(object: &mut Map<String, Value>) {
+fn describe_variants(object: &mut JsonObject) {
     for keyword in ["oneOf", "anyOf"] {
         let branches = object.get_mut(keyword).and_then(Value::as_array_mut);
         let branches = branches.into_iter().flatten();
@@ -142,37 +138,34 @@ fn describe_variants(object: &mut Map<String, Value>) {
 /// Replaces a `oneOf` of constants with an `enum`, and adds their comments to the description.
 /// schemars writes the former for an enum whose variants have doc comments; OpenAI's API rejects
 /// it.
-fn list_constants(object: &mut Map<String, Value>) {
-    let Some(branches) = object.get("oneOf").and_then(Value::as_array) else {
+fn list_constants(object: &mut JsonObject) {
+    let branches = object.get("oneOf").and_then(Value::as_array);
+    let Some(constants) = branches.and_then(|it| constants_in(it)) else {
         return;
     };
-    let mut constants = Vec::new();
-    let mut lines = Vec::new();
-    for branch in branches {
-        // Variants without comments share a branch.
-        let values: Vec<_> = match (branch.get("const"), branch.get("enum")) {
-            (Some(Value::String(value)), None) => vec![value.as_str()],
-            (None, Some(Value::Array(values))) => values.iter().filter_map(Value::as_str).collect(),
-            _ => return,
-        };
-        let meaning = branch.get("description").and_then(Value::as_str);
-        let meanings = meaning.map(|it| values.iter().map(move |value| format!("`{value}`: {it}")));
-        lines.extend(meanings.into_iter().flatten());
-        constants.extend(values.into_iter().map(Value::from));
+    if !constants.iter().all(|(value, _)| value.is_string()) {
+        return;
     }
-    object.shift_remove("oneOf");
+    let lines = constants
+        .iter()
+        .filter_map(|(value, meaning)| Some(format!("`{}`: {}", value.as_str()?, (*meaning)?)));
     let own = object.get("description").and_then(Value::as_str);
     let lines: Vec<_> = own.map(str::to_owned).into_iter().chain(lines).collect();
+    let values: Value = constants
+        .iter()
+        .map(|(value, _)| (*value).clone())
+        .collect();
+    object.shift_remove("oneOf");
     object.insert("type".into(), "string".into());
     if !lines.is_empty() {
         object.insert("description".into(), lines.join("\n").into());
     }
-    object.insert("enum".into(), constants.into());
+    object.insert("enum".into(), values);
 }
 
 /// Adds an empty `required` to an object with properties that lacks it: the specification's
 /// definitions always have it.
-fn list_required(object: &mut Map<String, Value>) {
+fn list_required(object: &mut JsonObject) {
     if object.contains_key("properties") {
         object.entry("required").or_insert_with(|| json!([]));
     }
@@ -211,20 +204,16 @@ fn close(schema: &mut Value) {
     // The branches of a flattened enum share one object with the properties next to them: only the
     // object as a whole can be closed.
     let is_shared = combined && has("properties");
-    if is_shared {
-        if !is_specified {
-            object.insert("unevaluatedProperties".into(), false.into());
-        }
-    } else if walk::is_type(object, "object") && !combined && !is_specified {
-        object.insert("additionalProperties".into(), false.into());
-    }
-    walk::each_inner(object, &mut |keyword, inner| {
-        if is_shared && is_combining(keyword) {
-            close_contents(inner);
+    let is_object = is_shared || (walk::is_type(object, "object") && !combined);
+    if is_object && !is_specified {
+        let keyword = if is_shared {
+            "unevaluatedProperties"
         } else {
-            close(inner);
-        }
-    });
+            "additionalProperties"
+        };
+        object.insert(keyword.into(), false.into());
+    }
+    close_inner(object, if is_shared { close_contents } else { close });
 }
 
 /// Closes the contents of a branch, but not the branch itself, which shares its object with others.
@@ -233,12 +222,17 @@ fn close_contents(branch: &mut Value) {
         if object.get("additionalProperties") == Some(&Value::Bool(false)) {
             object.shift_remove("additionalProperties");
         }
-        walk::each_inner(object, &mut |keyword, inner| {
-            if is_combining(keyword) {
-                close_contents(inner);
-            } else {
-                close(inner);
-            }
-        });
+        close_inner(object, close_contents);
     }
+}
+
+/// Closes what is in an object, with another function for its branches.
+fn close_inner(object: &mut JsonObject, close_branch: fn(&mut Value)) {
+    walk::each_inner(object, &mut |keyword, inner| {
+        if is_combining(keyword) {
+            close_branch(inner);
+        } else {
+            close(inner);
+        }
+    });
 }

@@ -2,31 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::walk::each_inner;
+use super::walk::each;
 
 use crate::json::JsonObject;
 
 /// Replaces keywords that later drafts renamed or changed, at every depth.
 pub fn modernize(schema: &mut Value) {
-    let is_old = is_old(schema);
-    modernize_part(schema, is_old);
+    each(schema, &mut modernize_own);
 }
 
-/// Returns true if the schema says that it is of draft 7 or earlier.
-fn is_old(schema: &Value) -> bool {
-    let dialect = schema.get("$schema").and_then(Value::as_str);
-    dialect.is_some_and(|it| it.contains("json-schema.org/draft-0"))
-}
-
-fn modernize_part(schema: &mut Value, is_old: bool) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    // Draft 7, 8.3: all other properties in a "$ref" object must be ignored.
-    if is_old && object.contains_key("$ref") {
-        let kept = ["$ref", "description", "$defs", "definitions"];
-        object.retain(|keyword, _| kept.contains(&keyword.as_str()));
-    }
+fn modernize_own(object: &mut JsonObject) {
     if object.get("items").is_some_and(Value::is_array) {
         let prefix = object.shift_remove("items").unwrap_or_default();
         object.insert("prefixItems".into(), prefix);
@@ -36,19 +21,6 @@ fn modernize_part(schema: &mut Value, is_old: bool) {
     }
     object.shift_remove("additionalItems");
     split_dependencies(object);
-    for (flag, limit) in [
-        ("exclusiveMinimum", "minimum"),
-        ("exclusiveMaximum", "maximum"),
-    ] {
-        // Draft 4.
-        if let Some(Value::Bool(is_exclusive)) = object.get(flag) {
-            let is_exclusive = *is_exclusive;
-            object.shift_remove(flag);
-            let value = is_exclusive.then(|| object.shift_remove(limit)).flatten();
-            object.extend(value.map(|value| (flag.to_owned(), value)));
-        }
-    }
-    each_inner(object, &mut |_, inner| modernize_part(inner, is_old));
 }
 
 fn split_dependencies(object: &mut JsonObject) {
@@ -80,20 +52,8 @@ mod tests {
                 json!({"prefixItems": [{}, {"prefixItems": [true]}], "items": false}),
             ),
             (
-                json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 2, "exclusiveMaximum": false}),
-                json!({"exclusiveMinimum": 1, "maximum": 2}),
-            ),
-            (
                 json!({"dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
                 json!({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}}),
-            ),
-            (
-                json!({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
-                    "a": {"$ref": "#/definitions/a", "type": "string", "description": "A."}},
-                    "definitions": {"a": {"items": []}}}),
-                json!({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
-                    "a": {"$ref": "#/definitions/a", "description": "A."}},
-                    "definitions": {"a": {"prefixItems": []}}}),
             ),
         ] {
             let mut schema = before;

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::keywords::{fits, is_bare, kinds_of, listed, names, object_of, values_of};
+use super::keywords::{constants_in, fits, is_bare, kinds_of, listed, names, object_of, values_of};
 use crate::{json::JsonObject, tool::schema::vocabulary::BRANCHES};
 
 /// Merges branches into the schema itself. Branches that the merged schema does not fully express
@@ -24,11 +24,14 @@ pub(super) fn merge(schema: &mut JsonObject, kind: &str, sentences: &mut Vec<Str
             // The sentence about types covers these branches.
             continue;
         }
+        let constants = constants_in(&branches);
         if is_union
             && !schema.contains_key("enum")
-            && let Some(values) = constants(&branches, kind)
+            && let Some(constants) =
+                constants.filter(|all| all.iter().all(|(value, _)| fits(value, kind)))
         {
-            schema.insert("enum".into(), values.into());
+            let values = constants.into_iter().map(|(value, _)| value.clone());
+            schema.insert("enum".into(), values.collect());
             sentences.extend(branches.iter().filter_map(sentence_of_constant));
             if branches.iter().all(is_plain_constant) {
                 continue;
@@ -64,15 +67,6 @@ fn unwrap_only_branch(schema: &mut JsonObject) {
             return unwrap_only_branch(schema);
         }
     }
-}
-
-/// Returns the values, if all branches are constants, as in schemars's schema of an enum with doc
-/// comments.
-fn constants(branches: &[Value], kind: &str) -> Option<Vec<Value>> {
-    let values = branches.iter().map(|branch| values_of(branch.as_object()?));
-    let values = values.collect::<Option<Vec<_>>>()?.concat();
-    let all_fit = values.iter().all(|value| fits(value, kind));
-    all_fit.then_some(values)
 }
 
 fn sentence_of_constant(branch: &Value) -> Option<String> {

@@ -40,7 +40,8 @@ pub fn kinds_of(schema: &Value) -> Vec<&'static str> {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// Returns the type of a value.
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -63,6 +64,17 @@ pub fn fits(value: &Value, kind: &str) -> bool {
 pub fn values_of(schema: &JsonObject) -> Option<&[Value]> {
     let constant = schema.get("const").map(slice::from_ref);
     constant.or_else(|| Some(schema.get("enum")?.as_array()?))
+}
+
+/// Returns the values of branches, if all of them are constants, each with its branch's description.
+pub fn constants_in(branches: &[Value]) -> Option<Vec<(&Value, Option<&str>)>> {
+    let mut constants = Vec::new();
+    for branch in branches {
+        let text = branch.get("description").and_then(Value::as_str);
+        let values = values_of(branch.as_object()?)?;
+        constants.extend(values.iter().map(|value| (value, text)));
+    }
+    Some(constants)
 }
 
 /// Returns true if a schema has a type and no other keyword.

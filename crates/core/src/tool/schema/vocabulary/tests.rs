@@ -45,21 +45,43 @@ fn of_2020_12() -> BTreeMap<String, Holds> {
     ])
 }
 
-#[test]
-fn the_table_has_the_keywords_of_all_drafts() {
-    assert!(KEYWORDS.is_sorted_by(|one, other| one.name < other.name));
-    let mut expected = of_2020_12();
-    expected.extend(holds_in(&[
+/// Returns the keywords of all drafts. Where drafts differ, draft 7 counts.
+fn of_all_drafts() -> BTreeMap<String, Holds> {
+    let mut all = of_2020_12();
+    all.extend(holds_in(&[
         &meta::DRAFT201909,
         &meta::DRAFT201909_CORE,
         &meta::DRAFT201909_APPLICATOR,
         &meta::DRAFT201909_VALIDATION,
     ]));
     for older in [&meta::DRAFT4, &meta::DRAFT6, &meta::DRAFT7] {
-        expected.extend(holds_in(&[older]));
+        all.extend(holds_in(&[older]));
     }
-    let actual = KEYWORDS.iter().map(|it| (it.name.to_owned(), it.holds));
-    assert_eq!(actual.collect::<BTreeMap<_, _>>(), expected);
+    all
+}
+
+/// A walk enters the value of each keyword that holds schemas.
+#[test]
+fn the_table_has_the_keywords_of_all_drafts() {
+    let inner = json!({"type": "integer"});
+    let all = of_all_drafts();
+    assert_eq!(all.len(), 63);
+    for (name, holds) in all {
+        assert_eq!(find(&name).map(|it| it.0), Some(holds), "{name}");
+        let (values, count) = match holds {
+            Data => (vec![inner.clone(), json!([inner])], 0),
+            Schemas => (vec![inner.clone(), json!([inner])], 1),
+            Named => (vec![json!({"type": inner})], 1),
+        };
+        for value in values {
+            let mut schema = json!({&name: value});
+            assert_eq!(walk::any_type(&schema, "integer"), count == 1, "{schema}");
+            let mut changed = Vec::new();
+            let object = schema.as_object_mut().unwrap();
+            walk::each_inner(object, &mut |_, inner| changed.push(inner.clone()));
+            assert_eq!(changed, vec![inner.clone(); count], "{schema}");
+        }
+    }
 }
 
 #[test]
@@ -73,41 +95,22 @@ fn newer_keywords_are_those_of_draft_2020_12_that_decide_something() {
         "deprecated",
     ];
     let known = holds_in(&[&meta::DRAFT7]);
-    let newer = of_2020_12().into_keys();
-    let expected: Vec<_> = newer
-        .filter(|it| !known.contains_key(it) && !undecisive.contains(&it.as_str()))
-        .collect();
-    let actual = KEYWORDS.iter().filter(|it| it.is_newer);
-    assert_eq!(actual.map(|it| it.name).collect::<Vec<_>>(), expected);
+    let current = of_2020_12();
+    let is_expected =
+        |it: &str| current.contains_key(it) && !known.contains_key(it) && !undecisive.contains(&it);
+    for name in of_all_drafts().keys() {
+        assert_eq!(is_newer(name), is_expected(name), "{name}");
+    }
 }
 
 #[test]
 fn branches_are_the_keywords_of_that_role() {
-    let has_branches = |it: &&Keyword| it.role == Branch;
-    let mut expected = BRANCHES;
-    expected.sort_unstable();
-    let branches = KEYWORDS.iter().filter(has_branches).map(|it| it.name);
-    assert_eq!(branches.collect::<Vec<_>>(), expected);
-}
-
-#[test]
-fn a_walk_enters_the_value_of_each_keyword_that_holds_schemas() {
-    let inner = json!({"type": "integer"});
-    for keyword in &KEYWORDS {
-        let name = keyword.name;
-        let (values, count) = match keyword.holds {
-            Data => (vec![inner.clone(), json!([inner])], 0),
-            Schemas => (vec![inner.clone(), json!([inner])], 1),
-            Named => (vec![json!({"type": inner})], 1),
-        };
-        for value in values {
-            let mut schema = json!({name: value});
-            assert_eq!(walk::any_type(&schema, "integer"), count == 1, "{schema}");
-            let mut changed = Vec::new();
-            let object = schema.as_object_mut().unwrap();
-            walk::each_inner(object, &mut |_, inner| changed.push(inner.clone()));
-            assert_eq!(changed, vec![inner.clone(); count], "{schema}");
-        }
+    for name in of_all_drafts().keys() {
+        assert_eq!(
+            BRANCHES.contains(&&**name),
+            has_role(name, &[Branch]),
+            "{name}"
+        );
     }
 }
 
@@ -129,11 +132,11 @@ fn decisive() -> Vec<(&'static str, Value, Value)> {
 /// Returns each keyword's kind of values, with its schema and value.
 pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
     let decides = [Reference, Branch, Condition, Part, OtherPart, Rule];
-    let deciding = KEYWORDS.iter().filter(|it| decides.contains(&it.role));
-    let deciding = deciding.map(|it| it.name).filter(|it| !it.starts_with('$'));
+    let mut deciding: Vec<_> = of_all_drafts().into_keys().collect();
+    deciding.retain(|it| has_role(it, &decides) && !it.starts_with('$'));
     let samples = decisive();
-    assert!(deciding.eq(samples.iter().map(|it| it.0)));
-    let kind = |name| find(name).unwrap().kind;
+    assert!(deciding.iter().eq(samples.iter().map(|it| it.0)));
+    let kind = |name| find(name).unwrap().2;
     let samples = samples.into_iter();
     let samples = samples.map(|(name, schema, rejected)| (kind(name), schema, rejected));
     samples.collect()
