@@ -7,7 +7,7 @@ mod message;
 use jsonschema::Draft;
 use serde_json::Value;
 
-use super::{ParameterErrors, walk};
+use super::walk;
 
 /// A compiled schema, and whether its formats are rules.
 pub struct Validator(jsonschema::Validator, bool);
@@ -28,17 +28,6 @@ impl Validator {
     /// has not accepted.
     pub(super) fn is_valid(&self, value: &Value) -> bool {
         self.0.is_valid(value)
-    }
-
-    /// Returns the messages for the errors in `value`, which is known to be invalid, by parameter;
-    /// errors of the value as a whole are under the name `root`.
-    pub(super) fn messages(&self, schema: &Value, value: &Value, root: &str) -> ParameterErrors {
-        explain::messages(self, schema, value, root)
-    }
-
-    /// Returns JSON pointers to the keywords that reject a value.
-    pub(super) fn rejecting_keywords(&self, value: &Value) -> Vec<String> {
-        explain::rejecting_keywords(self, value)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
     text::joined,
     tool::schema::{
         ParameterErrors,
+        expected::property_of,
         vocabulary::{
             Role::{Branch, Condition, OtherPart, Part, Reference},
             has_role,
@@ -32,57 +33,59 @@ const MAX_VALUES: usize = 1000;
 /// The maximum number of places, which is enough to find the mistake.
 const MAX_PLACES: usize = 5;
 
-/// Returns JSON pointers to the keywords that reject a value.
-pub(super) fn rejecting_keywords(validator: &Validator, value: &Value) -> Vec<String> {
-    let mut places = Vec::new();
-    if !is_small(value) {
-        places.push("the schema as a whole".to_owned());
-        return places;
-    }
-    for error in validator.0.iter_errors(value) {
-        let place = error.schema_path().to_string();
-        if places.len() < MAX_PLACES && !places.contains(&place) {
-            places.push(place);
+impl Validator {
+    /// Returns JSON pointers to the keywords that reject a value.
+    pub(in crate::tool::schema) fn rejecting_keywords(&self, value: &Value) -> Vec<String> {
+        let mut places = Vec::new();
+        if !is_small(value) {
+            places.push("the schema as a whole".to_owned());
+            return places;
         }
+        for error in self.0.iter_errors(value) {
+            let place = error.schema_path().to_string();
+            if places.len() < MAX_PLACES && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
     }
-    places
-}
 
-/// Returns the messages for the errors in `value`, which is known to be invalid, by parameter;
-/// errors of the value as a whole are under the name `root`.
-pub(super) fn messages(
-    validator: &Validator,
-    schema: &Value,
-    value: &Value,
-    root: &str,
-) -> ParameterErrors {
-    let part = SchemaPart {
-        schema,
-        value,
-        path: "",
-        place: "",
-    };
-    let mut collector = MessageCollector::default();
-    if is_small(value) {
-        report(validator, part, &mut collector);
-    } else if walk::forbidden_reference(schema).is_none() {
-        let mut explainer = Explainer {
-            dialect: schema.get("$schema"),
-            asserts_formats: validator.1,
-            validators: HashMap::new(),
-            collector: &mut collector,
+    /// Returns the messages for the errors in `value`, which is known to be invalid, by parameter;
+    /// errors of the value as a whole are under the name `root`.
+    pub(in crate::tool::schema) fn messages(
+        &self,
+        schema: &Value,
+        value: &Value,
+        root: &str,
+    ) -> ParameterErrors {
+        let path = "";
+        let part = SchemaPart {
+            schema,
+            value,
+            path,
         };
-        explainer.part(part);
+        let mut collector = MessageCollector::default();
+        if is_small(value) {
+            report(self, part, &mut collector);
+        } else if walk::forbidden_reference(schema).is_none() {
+            let mut explainer = Explainer {
+                dialect: schema.get("$schema"),
+                asserts_formats: self.1,
+                validators: HashMap::new(),
+                collector: &mut collector,
+            };
+            explainer.part(part);
+        }
+        // The schema of a part may reference the whole schema, and would be meaningless by itself.
+        if collector.errors.is_empty() {
+            collector.whole(part);
+        }
+        let mut errors = collector.errors;
+        if let Some(message) = errors.remove("") {
+            errors.insert(root.into(), message);
+        }
+        errors
     }
-    // The schema of a part may reference the whole schema, and would be meaningless by itself.
-    if collector.errors.is_empty() {
-        collector.whole(part);
-    }
-    let mut errors = collector.errors;
-    if let Some(message) = errors.remove("") {
-        errors.insert(root.into(), message);
-    }
-    errors
 }
 
 fn is_small(value: &Value) -> bool {
@@ -113,9 +116,17 @@ struct Explainer<'a> {
     /// The `$schema` of the whole schema.
     dialect: Option<&'a Value>,
     asserts_formats: bool,
-    /// By the place of their schema in the whole schema.
-    validators: HashMap<String, Option<Rc<Validator>>>,
+    /// By the address of their schema in the whole schema.
+    validators: HashMap<(*const Value, Extent), Option<Rc<Validator>>>,
     collector: &'a mut MessageCollector,
+}
+
+/// How much of a part's schema a validator checks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Extent {
+    Whole,
+    /// The part itself, whatever is in it.
+    Own,
 }
 
 impl Explainer<'_> {
@@ -130,7 +141,7 @@ impl Explainer<'_> {
             !keywords.any(|it| has_role(it, &[Condition, Branch, OtherPart, Reference]))
         });
         match (schema, part.value) {
-            _ if is_small(part.value) => match self.validator(part.place, || part.schema.clone()) {
+            _ if is_small(part.value) => match self.validator(part.schema, Extent::Whole) {
                 Some(validator) => report(&validator, part, self.collector),
                 None => self.collector.whole(part),
             },
@@ -138,25 +149,19 @@ impl Explainer<'_> {
             (Some(schema), Value::Array(items))
                 if is_simple && !schema.get("items").is_some_and(Value::is_array) =>
             {
-                self.report_own_errors(part, schema);
-                let place = format!("{}/items", part.place);
+                self.report_own_errors(part);
                 for (index, value) in items.iter().enumerate() {
                     let path = format!("{}[{index}]", part.path);
-                    self.inner(schema.get("items"), value, &path, &place);
+                    self.inner(schema.get("items"), value, &path);
                 }
             }
-            (Some(schema), Value::Object(fields)) if is_simple => {
-                self.report_own_errors(part, schema);
+            (Some(_), Value::Object(fields)) if is_simple => {
+                self.report_own_errors(part);
                 for (name, value) in fields {
-                    let named = schema.get("properties").and_then(|it| it.get(name));
-                    let place = match named {
-                        Some(_) => format!("{}/properties/{}", part.place, escape(name)),
-                        None => format!("{}/additionalProperties", part.place),
-                    };
                     // `false` is reported as an error of the whole.
-                    let others = schema.get("additionalProperties");
-                    let inner = named.or_else(|| others.filter(|it| it.is_object()));
-                    self.inner(inner, value, &joined(part.path, name), &place);
+                    let inner = property_of(part.schema, name);
+                    let inner = inner.filter(|it| it.is_object());
+                    self.inner(inner, value, &joined(part.path, name));
                 }
             }
             _ => self.collector.whole(part),
@@ -164,61 +169,55 @@ impl Explainer<'_> {
     }
 
     /// Reports the errors of the part itself, regardless of its contents.
-    fn report_own_errors(&mut self, part: SchemaPart<'_>, schema: &JsonObject) {
-        let place = format!("{} itself", part.place);
-        if let Some(validator) = self.validator(&place, || without_parts(schema)) {
+    fn report_own_errors(&mut self, part: SchemaPart<'_>) {
+        if let Some(validator) = self.validator(part.schema, Extent::Own) {
             report(&validator, part, self.collector);
         }
     }
 
     /// Reports the errors of what is inside a part.
-    fn inner(&mut self, schema: Option<&Value>, value: &Value, path: &str, place: &str) {
+    fn inner(&mut self, schema: Option<&Value>, value: &Value, path: &str) {
         let Some(schema) = schema.filter(|_| !self.collector.is_full) else {
             return;
         };
-        let validator = self.validator(place, || schema.clone());
+        let validator = self.validator(schema, Extent::Whole);
         if validator.is_some_and(|it| !it.is_valid(value)) {
             self.part(SchemaPart {
                 schema,
                 value,
                 path,
-                place,
             });
         }
     }
 
-    /// Returns the validator of the schema at a place. `None` if the schema cannot stand by itself.
-    fn validator(&mut self, place: &str, schema: impl FnOnce() -> Value) -> Option<Rc<Validator>> {
-        if let Some(known) = self.validators.get(place) {
+    /// Returns a schema's validator. `None` if the schema cannot stand by itself.
+    fn validator(&mut self, schema: &Value, extent: Extent) -> Option<Rc<Validator>> {
+        let key = (std::ptr::from_ref(schema), extent);
+        if let Some(known) = self.validators.get(&key) {
             return known.clone();
         }
-        let mut schema = schema();
-        if let (Some(dialect), Some(object)) = (self.dialect, schema.as_object_mut()) {
-            object.insert("$schema".into(), dialect.clone());
+        let mut schema = schema.clone();
+        if let Some(object) = schema.as_object_mut() {
+            if extent == Extent::Own {
+                allow_parts(object);
+            }
+            object.extend(self.dialect.map(|it| ("$schema".to_owned(), it.clone())));
         }
-        let validator = Validator::of(&schema, self.asserts_formats)
-            .ok()
-            .map(Rc::new);
-        self.validators.insert(place.to_owned(), validator.clone());
+        let validator = Validator::of(&schema, self.asserts_formats);
+        let validator = validator.ok().map(Rc::new);
+        self.validators.insert(key, validator.clone());
         validator
     }
 }
 
-/// Escapes a name for a JSON pointer. RFC 6901, section 3.
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// Returns the schema with any value allowed for each part that it allows.
-fn without_parts(schema: &JsonObject) -> Value {
-    let mut schema = schema.clone();
-    walk::each_inner(&mut schema, &mut |keyword, inner| {
+/// Allows any value for each part that a schema allows.
+fn allow_parts(schema: &mut JsonObject) {
+    walk::each_inner(schema, &mut |keyword, inner| {
         let is_forbidding = keyword == "additionalProperties" && *inner == false;
         if has_role(keyword, &[Part]) && !is_forbidding {
             *inner = Value::Bool(true);
         }
     });
-    Value::Object(schema)
 }
 
 #[cfg(test)]

@@ -32,8 +32,6 @@ pub(super) struct SchemaPart<'a> {
     pub(super) value: &'a Value,
     /// The part's path, such as `items[2].sku`; empty for the whole.
     pub(super) path: &'a str,
-    /// The schema's place in the whole schema, as a JSON pointer.
-    pub(super) place: &'a str,
 }
 
 /// A collection of messages up to the limit.
