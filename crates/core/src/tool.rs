@@ -31,6 +31,7 @@ use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy
 use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use parts::{TaskSupport, ToolParts};
+use requirement::{AuthorizationRequirement, OAuth2Requirement, SecretRequirement};
 use schema::{ParameterErrors, Schema};
 
 /// The time limit of a tool that does not [set its own](Tool::timeout).
@@ -273,7 +274,8 @@ impl Tool {
     /// Declares a secret that the tool reads with [`Context::secret`].
     #[must_use]
     pub fn secret(mut self, id: impl Into<String>) -> Self {
-        self.0.requirements.add_secret(id.into());
+        let id = id.into();
+        self.0.requirements.secrets.push(SecretRequirement { id });
         self
     }
 
@@ -288,7 +290,12 @@ impl Tool {
         let scopes = scopes.into_iter().map(Into::into).collect();
         self.0
             .requirements
-            .add_authorization(provider.into(), scopes);
+            .authorization
+            .push(AuthorizationRequirement {
+                id: provider.into(),
+                oauth2: OAuth2Requirement { scopes },
+                token_url: None,
+            });
         self
     }
 

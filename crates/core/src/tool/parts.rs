@@ -96,7 +96,12 @@ impl ToolParts {
             tasks: TaskSupport::default(),
             defined_at: Location::caller(),
             blocks: H::BLOCKS,
-            decode: Box::new(move |input| decode(handler.clone(), input)),
+            decode: Box::new(move |input| {
+                let (input, handler): (H::In, _) = (decode_input(input)?, handler.clone());
+                Ok(Box::new(move |context| {
+                    Box::pin(run(handler, input, context))
+                }))
+            }),
             check: None,
         }
     }
@@ -115,20 +120,6 @@ impl ToolParts {
         }
         (self.decode)(input).map_err(|error| error.explained(self.input.value()))
     }
-}
-
-fn decode<H, A: 'static>(handler: H, input: Value) -> Result<Run, DecodeError>
-where
-    H: Handler<A>,
-    H::In: DeserializeOwned + Send + 'static,
-    H::Out: Serialize + 'static,
-    H::Error: IntoFailure,
-    H::Future: Send + 'static,
-{
-    let input: H::In = decode_input(input)?;
-    Ok(Box::new(move |context| {
-        Box::pin(run(handler, input, context))
-    }))
 }
 
 async fn run<H, A>(handler: H, input: H::In, context: Context) -> Result<Value, Failure>

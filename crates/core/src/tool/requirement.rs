@@ -63,20 +63,6 @@ pub struct SecretRequirement {
 }
 
 impl Requirements {
-    pub(crate) fn add_authorization(&mut self, id: String, scopes: Vec<String>) {
-        let oauth2 = OAuth2Requirement { scopes };
-        let token_url = None;
-        self.authorization.push(AuthorizationRequirement {
-            id,
-            oauth2,
-            token_url,
-        });
-    }
-
-    pub(crate) fn add_secret(&mut self, id: String) {
-        self.secrets.push(SecretRequirement { id });
-    }
-
     #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
