@@ -22,6 +22,7 @@ pub(crate) const LARGEST: usize = 32 * 1024;
 const SHORTEST: usize = 40;
 
 /// An input, and how a request uses it.
+#[derive(Default)]
 pub(crate) struct Input {
     pub(crate) schema: Value,
     pub(crate) parameters: Vec<ParameterPlan>,
@@ -103,9 +104,12 @@ impl Input {
             parameters.extend(Parameter::of(object, filled, &mut converter)?);
         }
         let body = Body::of(operation, document, &mut converter)?;
-        let mut input = Self::empty(converter.is_cut);
-        input.wants_authorization = wants_authorization;
-        input.doubts.extend(converter.doubts);
+        let mut input = Self {
+            is_cut: converter.is_cut,
+            doubts: converter.doubts.into_iter().collect(),
+            wants_authorization,
+            ..Self::default()
+        };
         for parameter in parameters {
             let template = format!("{{{}}}", parameter.name);
             if parameter.place == Place::Path && !operation.path.contains(&template) {
@@ -126,22 +130,6 @@ impl Input {
         }
         input.close();
         Ok(input)
-    }
-
-    fn empty(is_cut: bool) -> Self {
-        Self {
-            schema: Value::Null,
-            parameters: Vec::new(),
-            body: None,
-            notes: Vec::new(),
-            is_cut,
-            doubts: Vec::new(),
-            wants_authorization: false,
-            one_of: Vec::new(),
-            is_open: false,
-            properties: Object::new(),
-            required: Vec::new(),
-        }
     }
 
     fn add_parameter(&mut self, mut parameter: Parameter, fixed: &Fixed) {

@@ -1,5 +1,6 @@
 //! The parameters of an operation as properties of an input.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -47,7 +48,8 @@ impl Parameter {
                 .unwrap_or_default()
         };
         let name = text("name").to_owned();
-        let Some(place) = place_of(text("in")) else {
+        let place = object.get("in").map(Place::deserialize);
+        let Some(Ok(place)) = place else {
             return Err(format!("its parameter {name:?} is in an unknown place"));
         };
         if is_filled(&name, place, filled) {
@@ -117,16 +119,6 @@ impl Parameter {
             Place::Header => "header",
             Place::Cookie => "cookie",
         }
-    }
-}
-
-fn place_of(text: &str) -> Option<Place> {
-    match text {
-        "path" => Some(Place::Path),
-        "query" => Some(Place::Query),
-        "header" => Some(Place::Header),
-        "cookie" => Some(Place::Cookie),
-        _ => None,
     }
 }
 

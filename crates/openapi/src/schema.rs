@@ -13,13 +13,17 @@ use std::{
     ptr,
 };
 
-use lambda_tools_core::tool::schema::{each_inner, is_type};
+use lambda_tools_core::tool::schema::{
+    each_inner, is_type,
+    reduced::sentences::appended,
+    vocabulary::{Role, has_role},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
     document::{Document, reference_of},
     names::in_words,
-    text::{cut, plain, sentence},
+    text::{cut, plain},
 };
 use merge::{make_nullable, single_branch};
 
@@ -215,20 +219,8 @@ impl<'a> Converter<'a> {
 
     /// Leaves out what is below the schema.
     fn cut_off(&mut self, schema: &Object) {
-        let inner = [
-            "allOf",
-            "anyOf",
-            "oneOf",
-            "properties",
-            "items",
-            "additionalProperties",
-        ];
-        if inner
-            .iter()
-            .any(|keyword| schema.get(*keyword).is_some_and(|it| !it.is_boolean()))
-        {
-            self.is_cut = true;
-        }
+        let mut holders = schema.iter().filter(|(_, it)| !it.is_boolean());
+        self.is_cut |= holders.any(|(keyword, _)| has_role(keyword, &[Role::Branch, Role::Part]));
     }
 
     fn add_properties(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
@@ -435,19 +427,14 @@ pub(crate) fn say_in_words(schema: &mut Value) {
     };
     each_inner(object, &mut |_, inner| say_in_words(inner));
     if let Some(note) = object.remove(NOTE) {
-        let text = text_in(object);
         let note = note.as_str().unwrap_or_default();
-        let text = if text.is_empty() {
-            note.to_owned()
-        } else {
-            format!("{} {note}", sentence(&text))
-        };
+        let text = appended(text_in(object), &[note.to_owned()]);
         object.insert("description".into(), text.into());
     }
     let sets: Option<Vec<_>> = list(object, "anyOf").map(required_set).collect();
     if let Some(sets) = sets.filter(|it| !it.is_empty()) {
         object.remove("anyOf");
-        let text = format!("{} {}", sentence(&text_in(object)), sentence_on(&sets));
+        let text = appended(text_in(object), &[sentence_on(&sets)]);
         object.insert("description".into(), text.into());
     }
     let branches = object.get_mut("anyOf").and_then(Value::as_array_mut);

@@ -1,11 +1,14 @@
 //! The keywords of a schema that have no schemas in them.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use std::collections::HashSet;
 
-use lambda_tools_core::{text::clipped, tool::schema::Schema};
+use lambda_tools_core::{
+    text::clipped,
+    tool::schema::{
+        Schema,
+        reduced::keywords::{KINDS, kind_of},
+    },
+};
 use serde_json::{Value, json};
 
 use super::{Object, list};
@@ -18,6 +21,8 @@ const NAMED_VALUES: usize = 20;
 const LONGEST_DEFAULT: usize = 200;
 /// The maximum length, in bytes, of an example in a description.
 const LONGEST_EXAMPLE: usize = 60;
+/// The maximum length, in bytes, of a pattern.
+const LONGEST_PATTERN: usize = 300;
 /// The formats that say no more than the type.
 const SAYING_NOTHING: [&str; 7] = [
     "string", "text", "password", "int32", "int64", "float", "double",
@@ -89,12 +94,7 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
 
 /// Returns the types, and a guess if there are none.
 fn kinds_of(schema: &Object) -> Option<Value> {
-    let is_kind = |it: &Value| {
-        let known = [
-            "array", "boolean", "integer", "null", "number", "object", "string",
-        ];
-        it.as_str().is_some_and(|name| known.contains(&name))
-    };
+    let is_kind = |it: &Value| KINDS.iter().any(|kind| it == kind);
     match schema.get("type") {
         Some(Value::Array(kinds)) => {
             let mut kinds: Vec<_> = kinds.iter().filter(|it| is_kind(it)).cloned().collect();
@@ -156,14 +156,8 @@ fn fits(value: &Value, kinds: Option<&Value>) -> bool {
         Some(kind) => kind == name,
         None => true,
     };
-    match value {
-        Value::Null => is("null"),
-        Value::Bool(_) => is("boolean"),
-        Value::Number(it) => is("number") || (!it.is_f64() && is("integer")),
-        Value::String(_) => is("string"),
-        Value::Array(_) => is("array"),
-        Value::Object(_) => is("object"),
-    }
+    let kind = kind_of(value);
+    is(kind) || (kind == "integer" && is("number"))
 }
 
 /// Returns what a description has to say because the rules cannot.
@@ -239,26 +233,19 @@ fn pattern_of(schema: &Object) -> Option<String> {
         .and_then(|it| it.strip_suffix('/'));
     let inner = inner.filter(|it| it.starts_with('^') || it.ends_with('$'));
     let pattern = inner.unwrap_or(written);
-    if never_matches(pattern) || is_picture(schema) || !is_pattern(pattern) {
+    let rule = Schema::from_value(json!({"pattern": pattern}));
+    let is_unknown = pattern.len() > LONGEST_PATTERN || rule.compile().is_err();
+    if is_unknown || never_matches(pattern) || is_picture(schema) {
         return None;
     }
-    let said = ["example", "default"]
-        .iter()
-        .filter_map(|it| schema.get(*it));
+    let said = ["example", "default"].iter();
+    let said = said.filter_map(|it| schema.get(*it));
     let said = said
         .chain(list(schema, "examples"))
         .chain(list(schema, "enum"));
-    let mut texts = said
-        .filter(|it| it.is_string())
-        .take(MOST_VALUES)
-        .peekable();
-    if texts.peek().is_some() {
-        let rule = Schema::from_value(json!({"pattern": pattern}));
-        if texts.any(|it| !matches!(rule.check(it, ""), Ok(Ok(())))) {
-            return None;
-        }
-    }
-    Some(pattern.to_owned())
+    let mut texts = said.filter(|it| it.is_string()).take(MOST_VALUES);
+    let are_valid = texts.all(|it| matches!(rule.check(it, ""), Ok(Ok(()))));
+    are_valid.then(|| pattern.to_owned())
 }
 
 /// Returns true for a pattern with characters before its start or behind its end, such as delimiters
@@ -294,21 +281,4 @@ fn never_matches(pattern: &str) -> bool {
 fn is_picture(schema: &Object) -> bool {
     let pattern = schema.get("pattern").and_then(Value::as_str);
     pattern.is_some_and(|it| !it.contains(|it| "^$[](){}*+?\\|".contains(it)))
-}
-
-/// Returns true if the validator knows what the pattern means.
-fn is_pattern(pattern: &str) -> bool {
-    const LONGEST: usize = 300;
-    static KNOWN: LazyLock<Mutex<HashMap<String, bool>>> = LazyLock::new(Mutex::default);
-    if pattern.len() > LONGEST {
-        return false;
-    }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(is_known) = known.get(pattern) {
-        return *is_known;
-    }
-    let schema = Schema::from_value(json!({"type": "string", "pattern": pattern}));
-    let is_valid = schema.compile().is_ok();
-    known.insert(pattern.to_owned(), is_valid);
-    is_valid
 }
