@@ -3,11 +3,16 @@
 //! Providers are outside of the owner's control: the time and the size of their responses are
 //! limited, and redirects are not followed.
 
+mod discovery;
+
 use std::{sync::OnceLock, time::Duration};
 
+use http::HeaderMap;
 #[cfg(feature = "oidc")]
-use http::{HeaderMap, header::CACHE_CONTROL};
-use reqwest::{Response, Url};
+use http::header::CACHE_CONTROL;
+use reqwest::{Response, StatusCode, Url};
+
+pub(crate) use discovery::{DiscoveryError, discover};
 
 /// The time limit of one request to a provider.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
@@ -54,6 +59,24 @@ pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
     client.clone().ok_or(TransportError(
         "cannot be reached: TLS is not available on this machine",
     ))
+}
+
+/// A response, whatever its status.
+pub(crate) struct Fetched {
+    pub(crate) status: StatusCode,
+    #[cfg_attr(not(feature = "oidc"), expect(dead_code))]
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Sends a `GET` request.
+pub(crate) async fn get(url: &str) -> Result<Fetched, TransportError> {
+    let response = http_client()?.get(url).send().await?;
+    Ok(Fetched {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body: body_of(response).await?,
+    })
 }
 
 /// Reads the body of a response, up to the limit.

@@ -16,9 +16,9 @@
 //! site's form can press it.
 //!
 //! Everything that passes through the browser is bound to it: `state` is signed, works only once,
-//! expires after a few minutes, and is valid only with the cookie that the challenge's page has
-//! set; the PKCE verifier is derived from the same cookie. A challenge started in one browser
-//! cannot be finished in another.
+//! expires with its challenge, and is valid only with the cookie that the challenge's page has set;
+//! the PKCE verifier is derived from the same cookie. A challenge started in one browser cannot be
+//! finished in another.
 //!
 //! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
 //! user's id can confirm the guess, as with every hash of a name.
@@ -28,20 +28,22 @@
 //! lets tools use their account at the provider in that user's calls.
 
 mod broker;
+mod browser;
 mod callback;
 mod challenge;
 mod exchange;
+mod flow;
 mod grant;
 mod grant_request;
 mod keys;
 mod page;
+mod parameters;
 mod provider;
 mod records;
-mod redemption;
+mod redeem;
 mod refresh;
 mod scope_descriptions;
 mod start;
-mod state;
 #[cfg(test)]
 mod tests;
 mod token_refresh;
@@ -52,19 +54,22 @@ use std::{fmt, sync::Arc, time::Duration};
 #[doc(hidden)]
 pub use crate::http_client::TransportError;
 pub(crate) use broker::Broker;
+pub(crate) use browser::Browser;
 pub(crate) use grant_request::GrantRequest;
 pub(crate) use keys::SHORTEST;
-pub(crate) use page::{BrowserResponse, CallbackPage, CallbackQuery, ConsentPage, RequestedScope};
+pub(crate) use page::{
+    BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage, RequestedScope,
+};
+pub(crate) use parameters::Parameters;
 pub use provider::Provider;
 use records::LIMITS;
 #[cfg(feature = "sign-in")]
 pub(crate) use {
-    broker::grant_record_id,
-    exchange::{ProviderError, ProviderTokens},
-    grant::{Grant, Grants},
+    flow::{Flow, ReturnedFlow, split_state},
+    grant::{Grant, grant_record_id},
     keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
-    records::Versioned,
-    state::{cookie, cookie_in, cookie_value, own_name},
+    records::{Records, Versioned},
+    redeem::FlowError,
     token_refresh::{RefreshedToken, TokenRefresh, WantedGrant},
 };
 

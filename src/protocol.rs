@@ -34,6 +34,8 @@ mod refusal;
 mod resource_metadata;
 mod sign_in;
 pub(crate) mod tasks;
+#[cfg(feature = "oauth")]
+mod user_page;
 pub(crate) mod wording;
 
 use std::sync::Arc;

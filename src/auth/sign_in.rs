@@ -10,9 +10,9 @@ mod authorize;
 mod callback;
 mod client;
 mod documents;
+mod error;
 mod identity;
 mod own_keys;
-mod parameters;
 mod redirect_uri;
 mod request;
 mod rules;
@@ -22,18 +22,17 @@ mod token;
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use authorize::{BrowserAnswer, SignInConsent, SignInPage};
+pub(crate) use authorize::{SignInAsker, SignInPage, SignInResponse};
 pub(crate) use callback::is_sign_in_state;
 pub(crate) use client::ClientError;
 #[doc(hidden)]
 pub use documents::DocumentNetwork;
+pub(crate) use error::{EndpointError, OAuthError};
 use identity::{IdTokens, IdentityClaims, IdentitySource};
 pub(crate) use own_keys::JWKS_PATH;
 use own_keys::OwnKeys;
-pub(crate) use parameters::Parameters;
 use rules::{ListedClients, SignInRule};
 pub(crate) use server::AuthorizationServer;
-pub(crate) use token::EndpointError;
 
 use super::{
     AuthError, CredentialRequest,
@@ -199,7 +198,7 @@ impl SignIn {
     #[must_use]
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
         let rule = rule.into();
-        if rule.trim_start().starts_with("organization:") {
+        if let Ok(SignInRule::Organization(_)) = SignInRule::parse(&rule) {
             self = self.provider(|it| it.scope("read:org"));
         }
         self.rules.push(rule);
@@ -283,14 +282,9 @@ impl SignIn {
                 group:staff, or anyone who has an account at the provider: anyone";
             return Some(text.to_owned());
         }
-        // GitHub has no other groups, and Entra ID does not verify addresses.
-        let can_say = |rule: &&String| match (self.provider.id(), rule.split(':').next()) {
-            (_, Some("anyone" | "user")) => true,
-            (id, Some("organization")) => id == "github",
-            (id, kind) => id != "github" && (id != "entra" || kind == Some("group")),
-        };
-        if let Some(rule) = self.rules.iter().find(|rule| !can_say(rule)) {
-            let id = self.provider.id();
+        let id = self.provider.id();
+        let mut all = self.rules.iter().zip(&rules);
+        if let Some((rule, _)) = all.find(|(_, rule)| !rule.is_known_at(id)) {
             return Some(format!(
                 "the provider '{id}' cannot say to whom '{rule}' applies"
             ));

@@ -1,58 +1,186 @@
-//! The provider's redirect back to the server.
+//! The provider's redirect back to the server, which completes a challenge.
 
-use std::sync::Arc;
-
-use http::HeaderMap;
+use std::{sync::Arc, time::Duration};
 
 use super::{
+    Browser, Parameters, Provider,
     broker::Broker,
-    challenge::parse_id,
-    page::{CallbackPage, CallbackQuery},
-    redemption::Redemption,
-    state::{OAuthState, StateBinding, cookie_in, cookie_name, split_state},
+    challenge::{ChallengeStatus, StoredChallenge, cookie_name, parse_id},
+    flow::{Flow, split_state},
+    grant::{Grant, grant_record_id},
+    page::ChallengePage,
+    records::{Records, Versioned},
+    redeem::FlowError,
 };
-use crate::StoreError;
+use crate::{
+    StoreError,
+    store::{Change, Start},
+};
+
+/// The life of a challenge during the exchange: it fails after this time if the process stops.
+const EXCHANGE_LIFE: Duration = Duration::from_mins(1);
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 impl Broker {
     /// Handles the provider's redirect, and completes the challenge.
     pub(crate) async fn callback(
         self: &Arc<Self>,
         provider: &str,
-        query: CallbackQuery,
-        base: Option<&str>,
-        headers: &HeaderMap,
-    ) -> Result<CallbackPage, StoreError> {
-        let (Some(provider), Some(base)) = (self.provider(provider), self.base_url(base)) else {
-            return Ok(CallbackPage::Expired);
+        query: Parameters,
+        browser: Browser<'_>,
+    ) -> Result<ChallengePage, StoreError> {
+        let Some(provider) = self.provider(provider) else {
+            return Ok(ChallengePage::Expired);
         };
-        let Some((id, expiry, tag)) = query.state.as_deref().and_then(split_state) else {
-            return Ok(CallbackPage::OtherBrowser);
+        let state = query.get("state").and_then(split_state);
+        let flow = state.and_then(|(id, signature)| {
+            let (record_id, nonce) = parse_id(id)?;
+            let flow = Flow::new(id, provider, browser.binding(&cookie_name(id))?);
+            Some((flow, signature, record_id, nonce.to_owned()))
+        });
+        let Some((flow, signature, record_id, nonce)) = flow else {
+            return Ok(ChallengePage::OtherBrowser);
         };
-        let name = cookie_name(id, base.starts_with("https://"));
-        let (Some(browser), Some((hash, nonce))) = (cookie_in(headers, &name), parse_id(id)) else {
-            return Ok(CallbackPage::OtherBrowser);
+        let records = self.records(None).await?;
+        let Some(returned) = flow.returned(&records.keys, signature) else {
+            return Ok(ChallengePage::OtherBrowser);
         };
-        let keys = self.keys(None).await?;
-        let binding = StateBinding {
-            challenge: id,
-            provider: &provider.id,
-            browser,
-        };
-        let now = self.clock.now();
-        let Some(verifier) = OAuthState::verifier_of(&keys, &binding, expiry, tag, now) else {
-            return Ok(CallbackPage::OtherBrowser);
-        };
-        let redemption = Redemption {
+        let exchange = ChallengeExchange {
             broker: Arc::clone(self),
-            keys,
+            records,
             provider: Arc::clone(provider),
-            redirect: provider.redirect_uri(&base),
-            verifier,
-            record_id: format!("challenge#{hash}"),
-            nonce: nonce.to_owned(),
+            base: browser.base.to_owned(),
+            verifier: returned.verifier,
+            record_id,
+            nonce,
         };
         // In a task, because the browser may disconnect and a code works only once.
-        let page = tokio::spawn(redemption.run(query)).await;
-        page.unwrap_or(Ok(CallbackPage::Unavailable))
+        let page = tokio::spawn(exchange.run(query)).await;
+        page.unwrap_or(Ok(ChallengePage::Unavailable))
+    }
+}
+
+/// The exchange of an authorization code for a grant: the last step of a challenge.
+struct ChallengeExchange {
+    broker: Arc<Broker>,
+    records: Records,
+    provider: Arc<Provider>,
+    base: String,
+    verifier: String,
+    record_id: String,
+    nonce: String,
+}
+
+impl ChallengeExchange {
+    async fn run(self, query: Parameters) -> Result<ChallengePage, StoreError> {
+        let provider = &self.provider.id;
+        let pending = match self.begin().await? {
+            Ok(pending) => pending,
+            Err(page) => {
+                tracing::warn!(
+                    provider,
+                    "a redirect was repeated, or its challenge has ended"
+                );
+                return Ok(page);
+            }
+        };
+        let (status, page) = match self.complete(&pending, &query).await {
+            Ok(ChallengePage::Completed) => {
+                tracing::info!(provider, "a user has allowed tools to act for them");
+                (ChallengeStatus::Completed, ChallengePage::Completed)
+            }
+            Ok(page) => {
+                let why = "the user has not allowed all requested scopes";
+                tracing::warn!(provider, why, "a challenge has failed");
+                (ChallengeStatus::Failed, page)
+            }
+            // The code has not been used: the challenge's URL still works.
+            Err(FlowError::Unavailable(why)) => {
+                tracing::error!(
+                    provider,
+                    why,
+                    "a challenge cannot be completed at the moment"
+                );
+                (ChallengeStatus::Pending, ChallengePage::Unavailable)
+            }
+            Err(error) => {
+                tracing::warn!(provider, why = error.reason(), "a challenge has failed");
+                let page = match error {
+                    FlowError::Denied(_) => ChallengePage::NotAllowed,
+                    _ => ChallengePage::Failed,
+                };
+                (ChallengeStatus::Failed, page)
+            }
+        };
+        self.record_status(status).await;
+        Ok(page)
+    }
+
+    /// Marks the challenge as being exchanged. Of several requests with the same code and state,
+    /// only the one that writes this continues.
+    async fn begin(&self) -> Result<Result<StoredChallenge, ChallengePage>, StoreError> {
+        let change = |versioned: Versioned<StoredChallenge>| {
+            let Some(pending) = versioned.value.filter(|it| it.has_nonce(&self.nonce)) else {
+                return Change::Leave(Err(ChallengePage::Expired));
+            };
+            if let Some(page) = pending.status.page() {
+                return Change::Leave(Err(page));
+            }
+            let status = ChallengeStatus::Exchanging;
+            let exchanging = StoredChallenge { status, ..pending };
+            Change::Write(exchanging.clone(), Ok(exchanging))
+        };
+        self.records
+            .update(Start::Current, &self.record_id, EXCHANGE_LIFE, change)
+            .await
+    }
+
+    /// Records the status after the exchange. Without it, the challenge is reported as pending
+    /// until it expires, and then as failed.
+    async fn record_status(&self, status: ChallengeStatus) {
+        let life = self.broker.settings.challenge_life;
+        for _ in 0..3 {
+            let change = |versioned: Versioned<StoredChallenge>| {
+                let challenge = versioned.value.filter(|it| it.has_nonce(&self.nonce));
+                match challenge {
+                    Some(it) if it.status == ChallengeStatus::Exchanging => {
+                        Change::Write(StoredChallenge { status, ..it }, true)
+                    }
+                    // Already written, by an earlier attempt whose response was lost.
+                    it => Change::Leave(it.is_some_and(|it| it.status == status)),
+                }
+            };
+            let (start, id) = (Start::Current, &self.record_id);
+            match self.records.update(start, id, life, change).await {
+                Ok(true) => return,
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(
+                        %error,
+                        "the status of a finished challenge could not be written"
+                    );
+                }
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+        tracing::error!("a finished challenge could not be recorded");
+    }
+
+    async fn complete(
+        &self,
+        pending: &StoredChallenge,
+        query: &Parameters,
+    ) -> Result<ChallengePage, FlowError> {
+        let (provider, verifier) = (&self.provider, self.verifier.clone());
+        let tokens = self.broker.redeem(provider, &self.base, query, verifier);
+        let grant = Grant::new(tokens.await?, &pending.requested, self.records.clock.now());
+        if !grant.has_all(&pending.scopes) {
+            return Ok(ChallengePage::InsufficientScopes);
+        }
+        let record_id = grant_record_id(&pending.caller, &pending.user, &provider.id);
+        let saved = self.records.add_grant(&record_id, &grant).await;
+        // The code has been used: after an error, the user must start again.
+        saved.map_err(|error| FlowError::Failed(error.to_string()))?;
+        Ok(ChallengePage::Completed)
     }
 }

@@ -7,8 +7,17 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::page::CallbackPage;
-use crate::hash;
+use super::{
+    GrantRequest,
+    broker::Broker,
+    page::ChallengePage,
+    records::{Versioned, record_hash},
+};
+use crate::{
+    StoreError,
+    challenge::Challenge,
+    store::{Change, Start},
+};
 
 /// The length of the hash in a challenge's id, and of the nonce, in hexadecimal digits.
 const HASH_LENGTH: usize = 32;
@@ -41,12 +50,12 @@ pub(super) enum ChallengeStatus {
 
 impl ChallengeStatus {
     /// Returns the page that explains why the challenge cannot be continued. `None` if it can.
-    pub(super) fn page(self) -> Option<CallbackPage> {
+    pub(super) fn page(self) -> Option<ChallengePage> {
         match self {
             Self::Pending => None,
-            Self::Exchanging => Some(CallbackPage::InUse),
-            Self::Completed => Some(CallbackPage::Completed),
-            Self::Failed => Some(CallbackPage::Failed),
+            Self::Exchanging => Some(ChallengePage::InUse),
+            Self::Completed => Some(ChallengePage::Completed),
+            Self::Failed => Some(ChallengePage::Failed),
         }
     }
 }
@@ -57,54 +66,90 @@ impl StoredChallenge {
     }
 }
 
-/// Returns the hash in a record's id: record ids appear in logs and metrics, so they contain no
-/// user ids. Read access to the store still reveals whether a given user is in it. An empty
-/// namespace is not hashed.
-pub(super) fn record_hash(
-    kind: &str,
-    caller: &str,
-    user: &str,
-    provider: &str,
-    scopes: &[String],
-) -> String {
-    let mut scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
-    scopes.sort_unstable();
-    scopes.dedup();
-    // No kind is named "caller", so a hash with a namespace differs from every hash without one.
-    let caller = (!caller.is_empty()).then_some(["caller", caller]);
-    let caller = caller.into_iter().flatten();
-    hash::of_texts(caller.chain([kind, user, provider]).chain(scopes))
-}
-
-/// Returns the hash and the nonce in a challenge's id.
-pub(super) fn parse_id(id: &str) -> Option<(&str, &str)> {
+/// Returns the record id and the nonce in a challenge's id.
+pub(super) fn parse_id(id: &str) -> Option<(String, &str)> {
     let is_valid = id.len() == 2 * HASH_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_valid.then(|| id.split_at(HASH_LENGTH))
+    let (hash, nonce) = is_valid.then(|| id.split_at(HASH_LENGTH))?;
+    Some((format!("challenge#{hash}"), nonce))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Returns the name of a challenge's cookie: unique, so that several challenges can be open at
+/// once.
+pub(super) fn cookie_name(challenge: &str) -> String {
+    let id = challenge.get(..16).unwrap_or_default();
+    format!("authorization-{id}")
+}
 
-    #[test]
-    fn each_caller_has_separate_records() {
-        let scopes = ["https://www.googleapis.com/auth/gmail.readonly".to_owned()];
-        let hash = |kind: &str, caller: &str, user: &str| {
-            record_hash(kind, caller, user, "google", &scopes)
+impl Broker {
+    /// Returns the challenge for the user: the pending one, or else a new one.
+    pub(crate) async fn challenge(
+        &self,
+        request: GrantRequest<'_>,
+    ) -> Result<Challenge, StoreError> {
+        let request = request.checked()?;
+        let need = request.need;
+        let base = self.public_url.resolve(request.base).ok_or_else(|| {
+            StoreError::denied(
+                "set TOOLS_PUBLIC_URL: the URL at which users reach this server is unknown",
+            )
+        })?;
+        let (caller, scopes) = (request.caller, &need.oauth2.scopes);
+        let hash = record_hash("challenge", caller, request.user, &need.id, scopes);
+        let records = self.records(Some(request.left)).await?;
+        let life = self.settings.challenge_life;
+        let change = |versioned: Versioned<StoredChallenge>| {
+            let is_running = |it: &StoredChallenge| {
+                matches!(
+                    it.status,
+                    ChallengeStatus::Pending | ChallengeStatus::Exchanging
+                )
+            };
+            let Some(pending) = versioned.value.filter(is_running) else {
+                let nonce = self.clock.id().simple().to_string();
+                let pending = StoredChallenge {
+                    nonce: nonce.clone(),
+                    caller: caller.to_owned(),
+                    user: request.user.to_owned(),
+                    provider: need.id.clone(),
+                    scopes: scopes.clone(),
+                    requested: Vec::new(),
+                    status: ChallengeStatus::Pending,
+                };
+                return Change::Write(pending, nonce);
+            };
+            let nonce = pending.nonce.clone();
+            if pending.status == ChallengeStatus::Pending && versioned.left < life / 2 {
+                // Extends the challenge: the user may be following its URL.
+                Change::Write(pending, nonce)
+            } else {
+                Change::Leave(nonce)
+            }
         };
-        let mut all = vec![
-            hash("challenge", "", "user-1"),
-            hash("challenge", "key A", "user-1"),
-            hash("challenge", "key B", "user-1"),
-            hash("challenge", "key A", "user-2"),
-            hash("grant", "key A", "user-1"),
-            // The same text if the parts were concatenated.
-            hash("challenge", "key Au", "ser-1"),
-            record_hash("caller", "", "key A", "challenge", &scopes),
-        ];
-        let count = all.len();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), count);
+        let record_id = format!("challenge#{hash}");
+        let nonce = records.update(Start::Absent, &record_id, life, change);
+        let id = format!("{hash}{}", nonce.await?);
+        let check_url = format!("{base}/authorization/challenges/{id}");
+        Ok(Challenge {
+            url: format!("{check_url}/start"),
+            check_url,
+            id,
+            provider: need.id.clone(),
+        })
+    }
+
+    /// Returns the status of a challenge, for `GET check_url`. A missing challenge is reported as
+    /// failed.
+    pub(crate) async fn status(&self, id: &str) -> Result<&'static str, StoreError> {
+        let Some((record_id, nonce)) = parse_id(id) else {
+            return Ok("failed");
+        };
+        let records = self.records(None).await?;
+        let versioned: Versioned<StoredChallenge> = records.load(&record_id).await?;
+        let challenge = versioned.value.filter(|it| it.has_nonce(nonce));
+        Ok(match challenge.map(|it| it.status) {
+            Some(ChallengeStatus::Pending | ChallengeStatus::Exchanging) => "pending",
+            Some(ChallengeStatus::Completed) => "completed",
+            Some(ChallengeStatus::Failed) | None => "failed",
+        })
     }
 }

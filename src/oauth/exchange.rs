@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     provider::{EndpointUrls, Provider},
-    transport::{BoxFuture, send},
+    transport::{BoxFuture, NOT_AVAILABLE, is_overloaded},
 };
 use crate::{
     Secret, StoreError,
-    http_client::{TransportError, is_safe},
+    http_client::{self, DiscoveryError, TransportError, is_safe},
 };
 
 /// The tokens in a provider's response.
@@ -173,19 +173,14 @@ struct WithIdToken {
 impl ExtraTokenFields for WithIdToken {}
 
 async fn discover(issuer: &str) -> Result<EndpointUrls, ProviderError> {
-    let base = issuer.trim_end_matches('/');
-    let url = format!("{base}/.well-known/openid-configuration");
-    let request = http::Request::get(url).body(Vec::new());
-    let request = request.map_err(|it| misconfigured(&it))?;
-    let response = send(request)
-        .await
-        .map_err(|it| ProviderError::Unavailable(it.0))?;
-    let document: DiscoveryDocument = serde_json::from_slice(response.body())
-        .map_err(|_| misconfigured(&"the response is not an OpenID configuration"))?;
-    // OpenID Connect Discovery 1.0, 4.3.
-    if document.issuer.trim_end_matches('/') != base {
-        return Err(misconfigured(&"the configuration is from another issuer"));
-    }
+    let document = http_client::discover(issuer, |it: &DiscoveryDocument| &it.issuer).await;
+    let document = document.map_err(|error| match error {
+        DiscoveryError::Transport(error) => ProviderError::Unavailable(error.0),
+        DiscoveryError::Status(status) if is_overloaded(status) => {
+            ProviderError::Unavailable(NOT_AVAILABLE.0)
+        }
+        error => misconfigured(&error),
+    })?;
     let urls = EndpointUrls {
         authorize: document.authorization_endpoint,
         token: document.token_endpoint,

@@ -4,8 +4,15 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::exchange::ProviderTokens;
-use crate::clock::since_epoch;
+use super::{
+    exchange::ProviderTokens,
+    records::{Records, Versioned, record_hash},
+};
+use crate::{
+    StoreError,
+    clock::since_epoch,
+    store::{Change, Start},
+};
 
 /// Scopes that providers omit from the granted scopes, or spell differently there.
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
@@ -124,6 +131,58 @@ impl Grant {
             return Duration::MAX;
         };
         Duration::from_secs(expires_at).saturating_sub(since_epoch(now))
+    }
+}
+
+/// Returns the id of the record with a user's grants at a provider.
+pub(crate) fn grant_record_id(caller: &str, user: &str, provider: &str) -> String {
+    let hash = record_hash("grant", caller, user, provider, &[]);
+    format!("grant#{hash}")
+}
+
+impl Records {
+    /// Returns the grant that `find` finds in a record, which lasts longer from then on.
+    pub(crate) async fn current_grant(
+        &self,
+        id: &str,
+        find: impl FnOnce(&Grants) -> Option<&Grant>,
+    ) -> Result<Option<Grant>, StoreError> {
+        let versioned: Versioned<Grants> = self.load(id).await?;
+        let Some(grants) = &versioned.value else {
+            return Ok(None);
+        };
+        let Some(grant) = find(grants) else {
+            return Ok(None);
+        };
+        if versioned.has_old_key || versioned.left < GRANT_LIFE / 2 {
+            // Encrypts the grants with the newest key and extends their life. If another instance
+            // was first, it wrote the same.
+            self.save(id, grants, GRANT_LIFE, versioned.over).await?;
+        }
+        Ok(Some(grant.clone()))
+    }
+
+    /// Adds a grant to those in a record, which is probably absent.
+    pub(crate) async fn add_grant(&self, id: &str, grant: &Grant) -> Result<(), StoreError> {
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
+            grants.add(grant.clone());
+            Change::Write(grants, ())
+        };
+        self.update(Start::Absent, id, GRANT_LIFE, change).await
+    }
+
+    /// Deletes the grant with this access token. Returns true if there was one.
+    pub(super) async fn remove_grant(&self, id: &str, access: &str) -> Result<bool, StoreError> {
+        let change = |versioned: Versioned<Grants>| {
+            let mut grants = versioned.value.unwrap_or_default();
+            if grants.remove(access) {
+                Change::Write(grants, true)
+            } else {
+                Change::Leave(false)
+            }
+        };
+        self.update(Start::Current, id, GRANT_LIFE, change).await
     }
 }
 

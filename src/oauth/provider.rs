@@ -36,7 +36,7 @@ pub struct Provider {
     descriptions: ScopeDescriptions,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
@@ -73,17 +73,8 @@ impl Provider {
         authorize_url: impl Into<String>,
         token_url: impl Into<String>,
     ) -> Self {
-        let urls = EndpointUrls {
-            authorize: authorize_url.into(),
-            token: token_url.into(),
-            userinfo: None,
-            issuer: None,
-            always_sends_issuer: false,
-        };
-        Self {
-            urls: OnceCell::from(urls),
-            ..Self::without_urls(id, client_id, client_secret_id)
-        }
+        Self::without_urls(id, client_id, client_secret_id)
+            .endpoints(authorize_url.into(), token_url.into())
     }
 
     /// Creates a provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery
@@ -225,14 +216,11 @@ impl Provider {
     }
 
     /// Uses these URLs.
-    #[cfg(feature = "sign-in")]
     pub(crate) fn endpoints(self, authorize: String, token: String) -> Self {
         let urls = EndpointUrls {
             authorize,
             token,
-            userinfo: None,
-            issuer: None,
-            always_sends_issuer: false,
+            ..EndpointUrls::default()
         };
         Self {
             urls: OnceCell::from(urls),

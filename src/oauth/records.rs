@@ -1,10 +1,6 @@
-//! Challenges and grants as records of the store, encrypted.
+//! Records of the store that are encrypted: challenges, grants, and what sign-in keeps.
 
-use std::{
-    borrow::Cow,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -12,6 +8,7 @@ use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
+    hash,
     store::{
         self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, memory::MemoryLimits,
         update, within,
@@ -32,12 +29,13 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
 };
 
 /// The time limit of one operation of the store.
-const TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The store, and the clock for its records' expiry.
-pub(crate) struct EncryptedRecords {
+/// The records, as one request reads and writes them: with the keys of its time.
+pub(crate) struct Records {
     pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Clock,
+    pub(crate) clock: Clock,
+    pub(crate) keys: EncryptionKeys,
 }
 
 /// The content of a record. Without a record there is neither a value nor a version; a record that
@@ -52,46 +50,32 @@ pub(crate) struct Versioned<T> {
     pub(super) has_old_key: bool,
 }
 
-impl EncryptedRecords {
-    pub(super) async fn warm_up(&self) -> Result<(), StoreError> {
-        within(TIMEOUT, self.store.warm_up()).await.flatten()
-    }
-
+impl Records {
     pub(crate) async fn load<T: DeserializeOwned>(
         &self,
-        keys: &EncryptionKeys,
-        record_id: &str,
+        id: &str,
     ) -> Result<Versioned<T>, StoreError> {
-        let record = within(TIMEOUT, self.store.get(record_id)).await.flatten()?;
-        Ok(opened(keys, record_id, record, self.clock.now()))
+        let record = within(TIMEOUT, self.store.get(id)).await.flatten()?;
+        Ok(self.opened(id, record))
     }
 
     /// Replaces the version that was read. Returns false if another request replaced it first.
     pub(crate) async fn save<T: Serialize>(
         &self,
-        keys: &EncryptionKeys,
-        record_id: &str,
+        id: &str,
         value: &T,
         life: Duration,
         over: Over,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now();
-        let record = sealed(keys, record_id, value, now + life);
-        self.write(record_id, &record, over, now).await
+        self.write(id, &self.sealed(id, value, life), over).await
     }
 
-    async fn write(
-        &self,
-        id: &str,
-        record: &Record,
-        over: Over,
-        now: SystemTime,
-    ) -> Result<bool, StoreError> {
+    async fn write(&self, id: &str, record: &Record, over: Over) -> Result<bool, StoreError> {
         let write = Write {
             id,
             record,
             over,
-            now,
+            now: self.clock.now(),
         };
         let outcome = store::put(&*self.store, TIMEOUT, write).await?;
         Ok(outcome == PutOutcome::Written)
@@ -102,92 +86,119 @@ impl EncryptedRecords {
     pub(crate) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
         start: Start,
-        keys: &EncryptionKeys,
-        record_id: &str,
+        id: &str,
         life: Duration,
         mut decide: impl FnMut(Versioned<T>) -> Change<T, R>,
     ) -> Result<R, StoreError> {
-        let decide = |record| {
-            let now = self.clock.now();
-            match decide(opened(keys, record_id, record, now)) {
-                Change::Leave(result) => Change::Leave(result),
-                Change::Write(value, result) => {
-                    Change::Write(sealed(keys, record_id, &value, now + life), result)
-                }
-            }
+        let decide = |record| match decide(self.opened(id, record)) {
+            Change::Leave(result) => Change::Leave(result),
+            Change::Write(value, result) => Change::Write(self.sealed(id, &value, life), result),
         };
-        let (store, now, limits) = (&*self.store, self.clock.now(), (TIMEOUT, false));
-        update(store, record_id, start, now, limits, decide).await
+        let (now, limits) = (self.clock.now(), (TIMEOUT, false));
+        update(&*self.store, id, start, now, limits, decide).await
     }
 
     /// Takes a lease and returns its version. `None` if the lease is already taken.
-    pub(super) async fn lease(
-        &self,
-        record_id: &str,
-        life: Duration,
-    ) -> Result<Option<u64>, StoreError> {
-        let now = self.clock.now();
-        let record = record(Vec::new(), now + life);
-        let is_written = self.write(record_id, &record, Over::Nothing, now).await?;
+    pub(super) async fn lease(&self, id: &str, life: Duration) -> Result<Option<u64>, StoreError> {
+        let record = self.record(Vec::new(), life);
+        let is_written = self.write(id, &record, Over::Nothing).await?;
         Ok(is_written.then_some(record.version))
     }
 
-    pub(super) async fn end_lease(&self, record_id: &str, version: u64) -> Result<(), StoreError> {
-        let deleted = within(TIMEOUT, self.store.delete(record_id, version)).await;
-        deleted.flatten()
+    pub(super) async fn end_lease(&self, id: &str, version: u64) -> Result<(), StoreError> {
+        within(TIMEOUT, self.store.delete(id, version))
+            .await
+            .flatten()
     }
-}
 
-fn sealed<T: Serialize>(
-    keys: &EncryptionKeys,
-    record_id: &str,
-    value: &T,
-    expires_at: SystemTime,
-) -> Record {
-    let text = serde_json::to_vec(value).expect("our own values have string keys only");
-    let (key_id, sealed) = keys.seal(record_id, &text);
-    let fields = vec![
-        ("key_id".into(), Field::Text(key_id)),
-        ("sealed".into(), Field::Bytes(sealed)),
-    ];
-    record(fields, expires_at)
-}
-
-fn record(fields: Vec<(Cow<'static, str>, Field)>, expires_at: SystemTime) -> Record {
-    Record {
-        version: store::new_version(),
-        fields,
-        free_at: None,
-        expires_at,
+    fn record(&self, fields: Vec<(Cow<'static, str>, Field)>, life: Duration) -> Record {
+        Record {
+            version: store::new_version(),
+            fields,
+            free_at: None,
+            expires_at: self.clock.now() + life,
+        }
     }
-}
 
-/// Decrypts a record. A free one counts as absent.
-fn opened<T: DeserializeOwned>(
-    keys: &EncryptionKeys,
-    record_id: &str,
-    record: Option<Record>,
-    now: SystemTime,
-) -> Versioned<T> {
-    let Some(mut record) = record.filter(|it| !it.is_free(now)) else {
-        return Versioned {
-            value: None,
-            over: Over::Nothing,
-            left: Duration::ZERO,
-            has_old_key: false,
+    fn sealed<T: Serialize>(&self, id: &str, value: &T, life: Duration) -> Record {
+        let text = serde_json::to_vec(value).expect("our own values have string keys only");
+        let (key_id, sealed) = self.keys.seal(id, &text);
+        let fields = vec![
+            ("key_id".into(), Field::Text(key_id)),
+            ("sealed".into(), Field::Bytes(sealed)),
+        ];
+        self.record(fields, life)
+    }
+
+    /// Decrypts a record. A free one counts as absent.
+    fn opened<T: DeserializeOwned>(&self, id: &str, record: Option<Record>) -> Versioned<T> {
+        let now = self.clock.now();
+        let Some(mut record) = record.filter(|it| !it.is_free(now)) else {
+            return Versioned {
+                value: None,
+                over: Over::Nothing,
+                left: Duration::ZERO,
+                has_old_key: false,
+            };
         };
-    };
-    let key_id = record.take_text("key_id").unwrap_or_default();
-    let sealed = record.take_bytes("sealed").unwrap_or_default();
-    let text = keys.open(record_id, &key_id, &sealed);
-    let value = text.and_then(|text| serde_json::from_slice(&text).ok());
-    if value.is_none() {
-        tracing::warn!(key = key_id, "a challenge or grant cannot be decrypted");
+        let key_id = record.take_text("key_id").unwrap_or_default();
+        let sealed = record.take_bytes("sealed").unwrap_or_default();
+        let text = self.keys.open(id, &key_id, &sealed);
+        let value = text.and_then(|text| serde_json::from_slice(&text).ok());
+        if value.is_none() {
+            tracing::warn!(key = key_id, "a challenge or grant cannot be decrypted");
+        }
+        Versioned {
+            value,
+            over: Over::Version(record.version),
+            has_old_key: !self.keys.is_newest(&key_id),
+            left: record.expires_at.duration_since(now).unwrap_or_default(),
+        }
     }
-    Versioned {
-        value,
-        over: Over::Version(record.version),
-        has_old_key: !keys.is_newest(&key_id),
-        left: record.expires_at.duration_since(now).unwrap_or_default(),
+}
+
+/// Returns the hash in a record's id: record ids appear in logs and metrics, so they contain no
+/// user ids. Read access to the store still reveals whether a given user is in it. An empty
+/// namespace is not hashed.
+pub(super) fn record_hash(
+    kind: &str,
+    caller: &str,
+    user: &str,
+    provider: &str,
+    scopes: &[String],
+) -> String {
+    let mut scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    // No kind is named "caller", so a hash with a namespace differs from every hash without one.
+    let caller = (!caller.is_empty()).then_some(["caller", caller]);
+    let caller = caller.into_iter().flatten();
+    hash::of_texts(caller.chain([kind, user, provider]).chain(scopes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_caller_has_separate_records() {
+        let scopes = ["https://www.googleapis.com/auth/gmail.readonly".to_owned()];
+        let hash = |kind: &str, caller: &str, user: &str| {
+            record_hash(kind, caller, user, "google", &scopes)
+        };
+        let mut all = vec![
+            hash("challenge", "", "user-1"),
+            hash("challenge", "key A", "user-1"),
+            hash("challenge", "key B", "user-1"),
+            hash("challenge", "key A", "user-2"),
+            hash("grant", "key A", "user-1"),
+            // The same text if the parts were concatenated.
+            hash("challenge", "key Au", "ser-1"),
+            record_hash("caller", "", "key A", "challenge", &scopes),
+        ];
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
     }
 }

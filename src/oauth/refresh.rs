@@ -12,8 +12,7 @@ use super::{
     broker::Broker,
     exchange::ProviderError,
     grant::{GRANT_LIFE, Grant, Grants},
-    keys::EncryptionKeys,
-    records::Versioned,
+    records::{Records, Versioned},
     token_refresh::{RefreshedToken, TokenRefresh},
 };
 use crate::{
@@ -38,19 +37,20 @@ impl Broker {
         left: Duration,
     ) -> Result<Option<RefreshedToken>, StoreError> {
         let lease_id = need.record_id.replacen("grant", "refresh", 1);
-        let need = Arc::new(need);
+        let (need, records) = (Arc::new(need), Arc::new(self.records(None).await?));
         let deadline = tokio::time::Instant::now() + left / 2;
         loop {
             let (now, end) = (self.clock.now(), tokio::time::Instant::now() + LEASE_USE);
-            if let Some(version) = self.records.lease(&lease_id, LEASE_LIFE).await? {
+            if let Some(version) = records.lease(&lease_id, LEASE_LIFE).await? {
                 let (broker, need) = (Arc::clone(self), Arc::clone(&need));
+                let records = Arc::clone(&records);
                 // In a task, because the caller may disconnect and a refresh token may work only
                 // once.
                 let task = tokio::spawn(async move {
-                    let refresh = broker.refresh(&need, now);
+                    let refresh = broker.refresh(&records, &need, now);
                     let result = tokio::time::timeout_at(end, refresh).await;
                     let result = result.unwrap_or_else(|_| Err(StoreError::timed_out(LEASE_USE)));
-                    if let Err(error) = broker.records.end_lease(&lease_id, version).await {
+                    if let Err(error) = records.end_lease(&lease_id, version).await {
                         tracing::warn!(%error, "a lease could not be released; it will expire");
                     }
                     result
@@ -68,8 +68,7 @@ impl Broker {
                 return Err(StoreError::unavailable(text));
             }
             tokio::time::sleep(POLL).await;
-            let keys = self.keys(None).await?;
-            let versioned: Versioned<Grants> = self.records.load(&keys, &need.record_id).await?;
+            let versioned: Versioned<Grants> = records.load(&need.record_id).await?;
             let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
             match need.wanted.find(&grants, now) {
                 None => return Ok(None),
@@ -83,12 +82,12 @@ impl Broker {
 
     async fn refresh(
         &self,
+        records: &Records,
         need: &TokenRefresh,
         leased_at: SystemTime,
     ) -> Result<Option<RefreshedToken>, StoreError> {
         let (provider, record_id, wanted) = (&need.provider, &*need.record_id, &need.wanted);
-        let keys = self.keys(None).await?;
-        let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
+        let versioned: Versioned<Grants> = records.load(record_id).await?;
         let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
         let Some(grant) = wanted.find(&grants, now) else {
             return Ok(None);
@@ -120,7 +119,8 @@ impl Broker {
             Ok(mut tokens) => {
                 let id_token = tokens.id_token.take();
                 let new = grant.refreshed(tokens, self.clock.now());
-                self.save_refreshed(&keys, record_id, loaded, (grant, &new))
+                records
+                    .save_refreshed(record_id, loaded, (grant, &new))
                     .await;
                 let access = Secret::from(new.access);
                 Ok(Some(RefreshedToken {
@@ -131,12 +131,12 @@ impl Broker {
             }
             Err(ProviderError::InvalidGrant) => {
                 let provider = &provider.id;
-                if self.forget(&keys, record_id, &grant.access).await? {
+                if records.remove_grant(record_id, &grant.access).await? {
                     tracing::info!(provider, "a grant is no longer valid and has been deleted");
                     return Ok(None);
                 }
                 // Another request has written a new grant in the meantime.
-                let versioned: Versioned<Grants> = self.records.load(&keys, record_id).await?;
+                let versioned: Versioned<Grants> = records.load(record_id).await?;
                 let grants = versioned.value.unwrap_or_default();
                 let best = wanted.find(&grants, self.clock.now());
                 Ok(best.map(|grant| RefreshedToken::of(&grant.access)))
@@ -144,27 +144,26 @@ impl Broker {
             Err(error) => Err(error.into_store_error(&provider.id)),
         }
     }
+}
 
+impl Records {
     /// Replaces a grant in the grants as they were loaded, or, if these have changed, in the current
     /// ones. Retries, because the old refresh token may no longer work, and the new one must not be
     /// lost.
     async fn save_refreshed(
         &self,
-        keys: &EncryptionKeys,
         record_id: &str,
         (grants, over): (&Grants, Over),
         (old, new): (&Grant, &Grant),
     ) {
         let mut grants = grants.clone();
         grants.replace(&old.access, new);
-        let saved = self
-            .records
-            .save(keys, record_id, &grants, GRANT_LIFE, over);
+        let saved = self.save(record_id, &grants, GRANT_LIFE, over);
         if saved.await == Ok(true) {
             return;
         }
         for _ in 0..3 {
-            match self.replace_grant(keys, record_id, &old.access, new).await {
+            match self.replace_grant(record_id, &old.access, new).await {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant could not be written"),
             }
@@ -175,7 +174,6 @@ impl Broker {
 
     async fn replace_grant(
         &self,
-        keys: &EncryptionKeys,
         record_id: &str,
         old: &str,
         new: &Grant,
@@ -189,8 +187,7 @@ impl Broker {
             grants.replace(old, new);
             Change::Write(grants, ())
         };
-        self.records
-            .update(Start::Current, keys, record_id, GRANT_LIFE, change)
+        self.update(Start::Current, record_id, GRANT_LIFE, change)
             .await
     }
 }

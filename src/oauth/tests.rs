@@ -7,9 +7,9 @@ use std::{
 
 use super::{
     GrantRequest, OAuth, Provider,
-    broker::{Broker, grant_record_id},
-    grant::{GRANT_LIFE, Grant, Grants},
-    records::{EncryptedRecords, LIMITS, Versioned},
+    broker::Broker,
+    grant::{GRANT_LIFE, Grant, Grants, grant_record_id},
+    records::{LIMITS, Versioned},
 };
 use crate::{
     AuthorizationRequirement, Secret,
@@ -68,9 +68,8 @@ async fn save_grant(broker: &Broker, caller: &str, user: &str) {
         subject: None,
     };
     let record_id = grant_record_id(caller, user, "google");
-    let keys = broker.keys(None).await.unwrap();
-    let (grants, records) = (Grants(vec![grant]), &broker.records);
-    let saved = records.save(&keys, &record_id, &grants, GRANT_LIFE, Over::Nothing);
+    let (grants, records) = (Grants(vec![grant]), broker.records(None).await.unwrap());
+    let saved = records.save(&record_id, &grants, GRANT_LIFE, Over::Nothing);
     assert!(saved.await.unwrap());
 }
 
@@ -128,11 +127,11 @@ async fn sign_ins_of_strangers_push_out_nothing() {
         },
     ] {
         let broker = broker_with(limits);
-        let (keys, records) = (broker.keys(None).await.unwrap(), &broker.records);
+        let records = broker.records(None).await.unwrap();
         let life = Duration::from_mins(10);
         let begin = async |id: String| {
             let text = "t".repeat(200);
-            records.save(&keys, &id, &text, life, Over::Nothing).await
+            records.save(&id, &text, life, Over::Nothing).await
         };
         assert_eq!(begin("sign-in#user".into()).await, Ok(true));
         let mut refused = 0;
@@ -141,10 +140,10 @@ async fn sign_ins_of_strangers_push_out_nothing() {
             refused += usize::from(added.is_err_and(|it| it.is_full()));
         }
         assert!((90..100).contains(&refused), "{refused}");
-        let kept: Versioned<String> = records.load(&keys, "sign-in#user").await.unwrap();
+        let kept: Versioned<String> = records.load("sign-in#user").await.unwrap();
         let over = kept.over;
         assert!(kept.value.is_some());
-        let taken = records.save(&keys, "sign-in#user", &"taken", life, over);
+        let taken = records.save("sign-in#user", &"taken", life, over);
         assert_eq!(taken.await, Ok(true));
         save_grant(&broker, "", "user").await;
         assert_eq!(begin("session#user".into()).await, Ok(true));
@@ -154,17 +153,14 @@ async fn sign_ins_of_strangers_push_out_nothing() {
 #[tokio::test]
 async fn an_expired_record_counts_as_absent() {
     let moved = Arc::default();
-    let records = EncryptedRecords {
-        store: Arc::new(Memory::new(LIMITS)),
-        clock: crate::clock::FIXED.movable(&moved),
-    };
-    let (keys, life) = (broker().keys(None).await.unwrap(), Duration::from_secs(1));
+    let records = broker_at(LIMITS, FIXED.movable(&moved)).records(None).await;
+    let (records, life) = (records.unwrap(), Duration::from_secs(1));
     let increment = async || {
         let one_more = |current: Versioned<u64>| {
             let count = current.value.unwrap_or_default() + 1;
             Change::Write(count, count)
         };
-        let updated = records.update(Start::Current, &keys, "session#1", life, one_more);
+        let updated = records.update(Start::Current, "session#1", life, one_more);
         updated.await.unwrap()
     };
     assert_eq!(increment().await, 1);

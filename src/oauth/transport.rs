@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use http::header::CONTENT_TYPE;
+use http::{StatusCode, header::CONTENT_TYPE};
 use oauth2::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
@@ -15,6 +15,13 @@ pub(super) type Transport = Arc<
     dyn Fn(HttpRequest) -> BoxFuture<'static, Result<HttpResponse, TransportError>> + Send + Sync,
 >;
 
+pub(super) const NOT_AVAILABLE: TransportError = TransportError("is not available at the moment");
+
+/// Returns true for the status of a provider that may answer later.
+pub(super) fn is_overloaded(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
 pub(super) async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     let (parts, body) = request.into_parts();
     let request = http_client()?
@@ -23,15 +30,15 @@ pub(super) async fn send(request: HttpRequest) -> Result<HttpResponse, Transport
         .body(body);
     let received = request.send().await?;
     let mut status = received.status();
-    if status.is_server_error() || status.as_u16() == 429 {
-        return Err(TransportError("is not available at the moment"));
+    if is_overloaded(status) {
+        return Err(NOT_AVAILABLE);
     }
     let content_type = received.headers().get(CONTENT_TYPE).cloned();
     let body = body_of(received).await?;
     // RFC 6749, 5.2; GitHub and Slack send errors with status 200.
     let is_error = |body: Value| body["error"].is_string();
     if status.is_success() && serde_json::from_slice(&body).is_ok_and(is_error) {
-        status = http::StatusCode::BAD_REQUEST;
+        status = StatusCode::BAD_REQUEST;
     }
     let mut response = HttpResponse::new(body);
     *response.status_mut() = status;

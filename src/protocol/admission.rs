@@ -7,6 +7,8 @@ use axum::{
     extract::Request,
 };
 use bytes::Bytes;
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+use http::Extensions;
 use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::OwnedSemaphorePermit;
@@ -15,6 +17,8 @@ use super::{
     codec::Codec, large_bodies::LargeBodies, listed_tools::ListedTools, names::ModelNames,
     origin::AllowedOrigins, problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
 };
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+use crate::arrival::Invocation;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
@@ -92,6 +96,14 @@ impl AppState {
         let public = self.public_url.resolve(None);
         let readers = self.readers.as_ref().unwrap_or(&self.allowed_origins);
         readers.allow(headers, [base, public.as_deref()])
+    }
+
+    /// Returns the server's URL, as browsers and clients reach it.
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    pub(super) fn base_url(&self, request: &Extensions) -> Option<String> {
+        let invocation = request.get::<Arc<Invocation>>();
+        let event_base = invocation.and_then(|it| it.base_url.as_deref());
+        self.public_url.resolve(event_base)
     }
 
     /// Adds to a refusal how to obtain a token, if an issuer is configured.

@@ -10,20 +10,14 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     response::Response,
     routing::{get, post},
 };
-use bytes::Bytes;
 use http::{
-    Extensions, HeaderMap, HeaderValue, Method, StatusCode,
-    header::{
-        ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE,
-    },
-    request::Parts,
+    HeaderValue, Method, StatusCode,
+    header::{AUTHORIZATION, CACHE_CONTROL},
 };
-use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
 use super::{
@@ -32,18 +26,17 @@ use super::{
     codec::Declaration,
     cors,
     json_response::{insert, json_response, to_json},
-    pages::redirect,
+    pages::{form_in, limited, redirect},
     problem,
     resource_metadata::prefixes_of,
 };
 use crate::{
     ServerInfo, StoreError,
-    arrival::Invocation,
     auth::sign_in::{
-        AuthorizationServer, BrowserAnswer, EndpointError, JWKS_PATH, Parameters, SignInPage,
+        AuthorizationServer, EndpointError, JWKS_PATH, OAuthError, SignInPage, SignInResponse,
         is_sign_in_state,
     },
-    oauth::CallbackQuery,
+    oauth::{Browser, BrowserResponse, Parameters},
 };
 use consent::{consent_page, ending_page};
 
@@ -54,6 +47,8 @@ const WELL_KNOWN: [&str; 2] = [
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 ];
+
+const UNREADABLE: SignInPage = SignInPage::Request("the form cannot be read");
 
 #[derive(Clone)]
 struct Endpoints {
@@ -93,22 +88,15 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(
 
 impl Endpoints {
     fn base_url(&self, request: &Request) -> Option<String> {
-        base_url(&self.app, request.extensions())
+        self.app.base_url(request.extensions())
     }
-}
-
-/// Returns the server's URL, which is its name as an issuer.
-fn base_url(app: &AppState, request: &Extensions) -> Option<String> {
-    let invocation = request.get::<Arc<Invocation>>();
-    let event_base = invocation.and_then(|it| it.base_url.as_deref());
-    app.public_url.resolve(event_base)
 }
 
 /// Returns a response that pages of any origin may read.
 fn public(status: StatusCode, body: &Value, caching: &'static str) -> Response {
     let mut response = json_response(status, to_json(body).into());
     let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    insert(headers, &[("access-control-allow-origin", "*")]);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     response
 }
@@ -148,10 +136,9 @@ async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
     let Some(base) = it.base_url(&request) else {
         return problem::not_found(&it.declarations);
     };
-    let (parts, _) = request.into_parts();
-    let query = parts.uri.query().unwrap_or_default();
-    let answer = it.server.authorize(query, &base, &parts.headers).await;
-    browser_response(answer, &it.info)
+    let query = request.uri().query().unwrap_or_default();
+    let browser = Browser::new(&base, request.headers());
+    browser_response(it.server.authorize(query, browser).await, &it.info)
 }
 
 async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
@@ -159,47 +146,35 @@ async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
         return problem::not_found(&it.declarations);
     };
     let (parts, body) = request.into_parts();
-    let form = form_in(body).await;
-    let answer = match form {
-        Some(form) => it.server.consent(&form, &base, &parts.headers).await,
-        None => Ok(BrowserAnswer::Page(SignInPage::Request(
-            "the form cannot be read",
-        ))),
+    let browser = Browser::new(&base, &parts.headers);
+    let response = match form_in(body, LARGEST).await {
+        Some(form) => it.server.consent(&form, browser).await,
+        None => Ok(BrowserResponse::Page(UNREADABLE)),
     };
-    browser_response(answer, &it.info)
+    browser_response(response, &it.info)
 }
 
-/// Answers the provider's redirect. `None` if it belongs to no sign-in.
-pub(super) async fn callback(
-    app: &AppState,
-    info: &ServerInfo,
-    request: &Parts,
-) -> Option<Response> {
+/// Returns the server whose sign-in a provider's redirect belongs to.
+pub(super) fn of_callback<'a>(
+    app: &'a AppState,
+    provider: &str,
+    query: &Parameters,
+) -> Option<&'a Arc<AuthorizationServer>> {
     let server = app.authorization_server.as_ref()?;
-    let query = CallbackQuery::parse(request.uri.query()?)?;
-    let provider = request.uri.path().rsplit('/').nth(1)?;
-    let is_own = query.state.as_deref().is_some_and(is_sign_in_state);
-    if !is_own || !server.has_provider(provider) {
-        return None;
-    }
-    let answer = server
-        .callback(
-            query,
-            &base_url(app, &request.extensions)?,
-            &request.headers,
-        )
-        .await;
-    Some(browser_response(answer, info))
+    let is_own = query.get("state").is_some_and(is_sign_in_state);
+    (is_own && server.has_provider(provider)).then_some(server)
 }
 
-fn browser_response(answer: Result<BrowserAnswer, StoreError>, info: &ServerInfo) -> Response {
-    match answer {
-        Ok(BrowserAnswer::Consent { page, cookie }) => consent_page(&page, &cookie, info),
-        Ok(BrowserAnswer::Redirect { url, cookies }) => {
-            let page = SignInPage::Request("the form cannot be read");
-            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(page), info))
+pub(super) fn browser_response(
+    response: Result<SignInResponse, StoreError>,
+    info: &ServerInfo,
+) -> Response {
+    match response {
+        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
+        Ok(BrowserResponse::Redirect { url, cookies }) => {
+            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(UNREADABLE), info))
         }
-        Ok(BrowserAnswer::Page(page)) => {
+        Ok(BrowserResponse::Page(page)) => {
             tracing::warn!(?page, "a sign-in has ended on a page of this server");
             ending_page(Some(page), info)
         }
@@ -234,7 +209,9 @@ async fn token(State(it): State<Endpoints>, request: Request) -> Response {
 }
 
 async fn register(State(it): State<Endpoints>, request: Request) -> Response {
-    let body = limited(request.into_body()).await.unwrap_or_default();
+    let body = limited(request.into_body(), LARGEST)
+        .await
+        .unwrap_or_default();
     match it.server.register(&body).await {
         Ok(registration) => public(StatusCode::CREATED, &registration, "no-store"),
         Err(error) => endpoint_error("register", &error, false),
@@ -256,32 +233,21 @@ async fn revoke(State(it): State<Endpoints>, request: Request) -> Response {
 /// Returns the form, and true if its client does not identify itself there, but in `Authorization`.
 async fn form_of(request: Request) -> (Option<Parameters>, bool) {
     let has_header = request.headers().contains_key(AUTHORIZATION);
-    let form = form_in(request.into_body()).await;
+    let form = form_in(request.into_body(), LARGEST).await;
     let has_id = form.as_ref().is_none_or(|it| it.get("client_id").is_some());
     (form, has_header && !has_id)
 }
 
 fn invalid_form() -> EndpointError {
-    EndpointError::Rejected(
-        "invalid_request",
-        "The body must be a form of at most 32 KiB in which no field occurs twice",
-    )
-}
-
-async fn limited(body: Body) -> Option<Bytes> {
-    let body = Limited::new(body, LARGEST).collect().await;
-    Some(body.ok()?.to_bytes())
-}
-
-async fn form_in(body: Body) -> Option<Parameters> {
-    Parameters::parse(&limited(body).await?)
+    let text = "The body must be a form of at most 32 KiB in which no field occurs twice";
+    OAuthError::request(text).into()
 }
 
 /// Returns the response to a request that an endpoint rejects: RFC 6749, 5.2. A client that
 /// authenticates is not a public one, as all are here.
 fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -> Response {
     match error {
-        EndpointError::Rejected(code, description) => {
+        EndpointError::Rejected(OAuthError { code, description }) => {
             tracing::warn!(
                 operation,
                 code,
@@ -294,8 +260,10 @@ fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -
             }
             body["error"] = "invalid_client".into();
             let mut response = public(StatusCode::UNAUTHORIZED, &body, "no-store");
-            let challenge = HeaderValue::from_static("Basic realm=\"token\"");
-            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            insert(
+                response.headers_mut(),
+                &[("www-authenticate", "Basic realm=\"token\"")],
+            );
             response
         }
         EndpointError::Unavailable(reason) => {
@@ -307,8 +275,7 @@ fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -
             let text = "The server cannot process the request at the moment";
             let body = json!({"error": "temporarily_unavailable", "error_description": text});
             let mut response = public(StatusCode::SERVICE_UNAVAILABLE, &body, "no-store");
-            let headers: &mut HeaderMap = response.headers_mut();
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+            insert(response.headers_mut(), &[("retry-after", "5")]);
             response
         }
     }
@@ -327,7 +294,7 @@ mod tests {
         ] {
             let response = browser_response(Err(error), &info);
             assert_eq!(response.status(), status);
-            let header = response.headers().get(RETRY_AFTER);
+            let header = response.headers().get("retry-after");
             assert_eq!(header.map(|it| it.to_str().unwrap()), wait);
         }
     }

@@ -3,20 +3,17 @@
 //! Pages have no scripts, load nothing, and echo nothing from the request.
 
 mod consent;
-pub(super) mod page;
 mod result;
 
 use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Bytes,
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
     routing::get,
 };
-use http::{Extensions, Method, StatusCode, request::Parts};
-use http_body_util::{BodyExt, Limited};
+use http::{Method, StatusCode};
 use serde_json::json;
 
 #[cfg(feature = "sign-in")]
@@ -24,13 +21,13 @@ use super::authorization_server;
 use super::{
     admission::AppState,
     json_response::{insert, json_response, to_json},
-    pages::{check_credentials, redirect},
+    pages::{check_credentials, form_in, redirect},
     problem,
+    user_page::FIELD,
 };
 use crate::{
     ServerInfo, StoreError,
-    arrival::Invocation,
-    oauth::{Broker, BrowserResponse, CallbackPage, CallbackQuery},
+    oauth::{Broker, Browser, BrowserResponse, ChallengePage, ChallengeResponse, Parameters},
 };
 use consent::consent_page;
 use result::result_page;
@@ -90,38 +87,24 @@ async fn status(State(pages): State<ChallengePages>, id: PathText, request: Requ
 }
 
 async fn consent(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    let base = base_url_of(request.extensions());
-    let (id, headers) = (text_of(id), request.headers());
-    let response = pages.broker.consent_page(&id, base.as_deref(), headers);
-    browser_response(response.await, &pages.info)
+    let Some(base) = pages.app.base_url(request.extensions()) else {
+        return result_page(ChallengePage::Expired, &pages.info);
+    };
+    let browser = Browser::new(&base, request.headers());
+    let response = pages.broker.consent_page(&text_of(id), browser).await;
+    browser_response(response, &pages.info)
 }
 
 async fn start(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    let base = base_url_of(request.extensions());
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, LARGEST_FORM).collect().await;
-    let form = body.ok().and_then(|body| form_in(&body.to_bytes()));
-    let (id, headers) = (text_of(id), &parts.headers);
-    let response = pages
-        .broker
-        .start(&id, base.as_deref(), headers, form.as_deref());
-    browser_response(response.await, &pages.info)
-}
-
-fn browser_response(response: Result<BrowserResponse, StoreError>, info: &ServerInfo) -> Response {
-    match response {
-        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
-        Ok(BrowserResponse::Redirect { url, cookie }) => {
-            redirect(&url, &[cookie]).unwrap_or_else(|| result_page(CallbackPage::Failed, info))
-        }
-        Ok(BrowserResponse::Page(page)) => {
-            if page == CallbackPage::OtherBrowser {
-                tracing::warn!("rejected a form that this server did not show to this browser");
-            }
-            result_page(page, info)
-        }
-        Err(error) => result_page(unavailable(&error), info),
-    }
+    let Some(base) = pages.app.base_url(&parts.extensions) else {
+        return result_page(ChallengePage::Expired, &pages.info);
+    };
+    let browser = Browser::new(&base, &parts.headers);
+    let form = form_in(body, LARGEST_FORM).await;
+    let token = form.as_ref().and_then(|form| form.get(FIELD));
+    let response = pages.broker.start(&text_of(id), browser, token).await;
+    browser_response(response, &pages.info)
 }
 
 async fn callback(
@@ -134,40 +117,43 @@ async fn callback(
         return problem::method_not_allowed();
     }
     let (parts, _) = request.into_parts();
-    #[cfg(feature = "sign-in")]
-    if let Some(response) = authorization_server::callback(&pages.app, &pages.info, &parts).await {
-        return response;
-    }
-    let page = callback_page(&pages.broker, &text_of(provider), &parts).await;
-    result_page(page, &pages.info)
-}
-
-async fn callback_page(broker: &Arc<Broker>, provider: &str, request: &Parts) -> CallbackPage {
-    let Some(query) = CallbackQuery::parse(request.uri.query().unwrap_or_default()) else {
-        return CallbackPage::OtherBrowser;
+    let query = parts.uri.query().unwrap_or_default();
+    let base = pages.app.base_url(&parts.extensions);
+    let (query, base) = match (Parameters::parse(query.as_bytes()), base) {
+        (Some(query), Some(base)) => (query, base),
+        (Some(_), None) => return result_page(ChallengePage::Expired, &pages.info),
+        (None, _) => return result_page(ChallengePage::OtherBrowser, &pages.info),
     };
-    let base = base_url_of(&request.extensions);
-    let page = broker.callback(provider, query, base.as_deref(), &request.headers);
-    let page = page.await.unwrap_or_else(|error| unavailable(&error));
-    if page == CallbackPage::OtherBrowser {
-        tracing::warn!("rejected a callback that belongs to another browser or came too late");
+    let (provider, browser) = (text_of(provider), Browser::new(&base, &parts.headers));
+    #[cfg(feature = "sign-in")]
+    if let Some(server) = authorization_server::of_callback(&pages.app, &provider, &query) {
+        let response = server.callback(query, browser).await;
+        return authorization_server::browser_response(response, &pages.info);
     }
-    page
+    let page = pages.broker.callback(&provider, query, browser).await;
+    browser_response(page.map(BrowserResponse::Page), &pages.info)
 }
 
-fn unavailable(error: &StoreError) -> CallbackPage {
-    tracing::error!(%error, "a challenge could not be processed");
-    CallbackPage::Unavailable
-}
-
-/// Returns the server's URL, according to the platform.
-fn base_url_of(request: &Extensions) -> Option<String> {
-    request.get::<Arc<Invocation>>()?.base_url.clone()
-}
-
-/// Returns the field of the page's form, if it occurs exactly once.
-fn form_in(body: &Bytes) -> Option<String> {
-    let mut fields = form_urlencoded::parse(body).filter(|(name, _)| name == consent::FIELD);
-    let (_, value) = fields.next()?;
-    fields.next().is_none().then(|| value.into_owned())
+fn browser_response(
+    response: Result<ChallengeResponse, StoreError>,
+    info: &ServerInfo,
+) -> Response {
+    match response {
+        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
+        Ok(BrowserResponse::Redirect { url, cookies }) => {
+            redirect(&url, &cookies).unwrap_or_else(|| result_page(ChallengePage::Failed, info))
+        }
+        Ok(BrowserResponse::Page(page)) => {
+            if page == ChallengePage::OtherBrowser {
+                tracing::warn!(
+                    "rejected a form or a callback that belongs to another browser or came too late"
+                );
+            }
+            result_page(page, info)
+        }
+        Err(error) => {
+            tracing::error!(%error, "a challenge could not be processed");
+            result_page(ChallengePage::Unavailable, info)
+        }
+    }
 }

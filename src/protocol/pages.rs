@@ -10,12 +10,16 @@ use http::{
         X_CONTENT_TYPE_OPTIONS,
     },
 };
-#[cfg(feature = "oauth")]
-use http::{
-    StatusCode,
-    header::{LOCATION, SET_COOKIE},
-};
 use sha2::{Digest, Sha256};
+#[cfg(feature = "oauth")]
+use {
+    bytes::Bytes,
+    http::{
+        StatusCode,
+        header::{LOCATION, SET_COOKIE},
+    },
+    http_body_util::{BodyExt, Limited},
+};
 
 use super::{
     First,
@@ -23,6 +27,8 @@ use super::{
     codec::Codec,
     http::{log_refusal, response_to_refused},
 };
+#[cfg(feature = "oauth")]
+use crate::oauth::Parameters;
 use crate::{Caller, ServerInfo, arrival::Arrival, observe::request_log::RequestLog};
 
 /// Returns the `hash-source` of a style or a script in the document (CSP Level 3, section 2.3.1).
@@ -59,6 +65,19 @@ pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     Some(response)
+}
+
+/// Reads a body of at most this many bytes.
+#[cfg(feature = "oauth")]
+pub(super) async fn limited(body: Body, largest: usize) -> Option<Bytes> {
+    let body = Limited::new(body, largest).collect().await;
+    Some(body.ok()?.to_bytes())
+}
+
+/// Reads a form of at most this many bytes, in which no field occurs twice.
+#[cfg(feature = "oauth")]
+pub(super) async fn form_in(body: Body, largest: usize) -> Option<Parameters> {
+    Parameters::parse(&limited(body, largest).await?)
 }
 
 /// Checks the credentials of a request that belongs to no protocol. `operation` is the request's

@@ -3,10 +3,7 @@
 //! There is none unless an issuer is configured: clients that find metadata ignore the API key that
 //! their user has configured.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Router,
@@ -27,7 +24,7 @@ use super::{
     problem,
     sign_in::WELL_KNOWN,
 };
-use crate::{ServerInfo, arrival::Invocation, public_url::PublicUrl};
+use crate::{ServerInfo, public_url::PublicUrl};
 
 /// Clients follow a change of the issuer within minutes, and clients in browsers read the metadata
 /// before they have any credentials.
@@ -47,29 +44,33 @@ pub(super) fn routes(
         return router;
     }
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
-    let resources: BTreeSet<_> = declarations.iter().map(|it| it.resource_path).collect();
-    let prefixes = prefixes_of(&app.public_url);
-    let mut paths = BTreeMap::new();
-    // In ascending order: of two resources at one path, that of MCP is served, whose clients read
-    // it.
-    for resource in resources {
-        for prefix in &prefixes {
-            // RFC 9728, 3.1: the path of the resource follows the well-known one.
-            paths.insert(format!("{WELL_KNOWN}{prefix}{resource}"), resource);
-        }
-    }
-    let (paths, title) = (Arc::new(paths), Arc::<str>::from(info.title()));
-    let handler = async move |State(app): State<Arc<AppState>>, request: Request| match paths
-        .get(request.uri().path().trim_end_matches('/'))
-    {
-        Some(resource) => metadata(&app, &request, resource, &title, &declarations),
-        None => problem::not_found(&declarations),
+    let title = Arc::<str>::from(info.title());
+    let handler = async move |State(app): State<Arc<AppState>>, request: Request| {
+        metadata(&app, &request, &title, &declarations)
+            .unwrap_or_else(|| problem::not_found(&declarations))
     };
     // Looked up, not routed: the router would take some prefixes for patterns, and panic.
     let below = format!("{WELL_KNOWN}/{{*path}}");
     router
         .route(WELL_KNOWN, get(handler.clone()).options(cors::with_anyone))
         .route(&below, get(handler).options(cors::with_anyone))
+}
+
+/// Returns the path of the resource whose metadata is at this path: RFC 9728, 3.1.
+fn resource_at(
+    path: &str,
+    server: &PublicUrl,
+    served: &[&'static Declaration],
+) -> Option<&'static str> {
+    let rest = path.trim_end_matches('/').strip_prefix(WELL_KNOWN)?;
+    let prefixes = prefixes_of(server);
+    let is_at = |resource: &&str| {
+        let prefix = rest.strip_suffix(*resource);
+        prefix.is_some_and(|prefix| prefixes.iter().any(|it| it == prefix))
+    };
+    let resources = served.iter().map(|it| it.resource_path);
+    // Of two resources at one path, that of MCP is served, whose clients read it.
+    resources.filter(is_at).max()
 }
 
 /// Returns the paths that the server's URL may have, without a trailing slash; the first one is empty.
@@ -93,15 +94,11 @@ pub(super) fn prefixes_of(server: &PublicUrl) -> Vec<String> {
 fn metadata(
     app: &AppState,
     request: &Request,
-    resource_path: &str,
     title: &str,
-    served: &[&Declaration],
-) -> Response {
-    let invocation = request.extensions().get::<Arc<Invocation>>();
-    let event_base = invocation.and_then(|it| it.base_url.as_deref());
-    let Some(base) = app.public_url.resolve(event_base) else {
-        return problem::not_found(served);
-    };
+    served: &[&'static Declaration],
+) -> Option<Response> {
+    let resource_path = resource_at(request.uri().path(), &app.public_url, served)?;
+    let base = app.base_url(request.extensions())?;
     let (auth, toolkit) = (&app.engine.auth, &app.engine.toolkit);
     let scopes: BTreeSet<_> = auth.known_scopes(toolkit).collect();
     // RFC 9728, section 2.
@@ -116,5 +113,5 @@ fn metadata(
     body["resource_name"] = title.into();
     let mut response = json_response(StatusCode::OK, to_json(&body).into());
     insert(response.headers_mut(), HEADERS);
-    response
+    Some(response)
 }

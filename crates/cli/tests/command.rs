@@ -168,7 +168,7 @@ fn it_writes_a_file_and_says_what_is_in_it() {
     assert!(!secrets.is_empty() && ended.stdout.contains(&names));
     assert_eq!(ended.stderr, "");
     let report = folder.read("report.jsonl");
-    let notes = report.lines().map(|it| serde_json::from_str(it).unwrap());
+    let mut notes = report.lines().map(|it| serde_json::from_str(it).unwrap());
     let is_of_delete = |it: Value| it["kind"] == "note" && it["operation"] == "DELETE /pets/{id}";
     assert!(notes.any(is_of_delete), "{report}");
 }

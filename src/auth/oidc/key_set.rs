@@ -3,20 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::OptionFuture;
-use http::HeaderMap;
 use jsonwebtoken::{
     Algorithm, DecodingKey,
     errors::ErrorKind,
     jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
 };
-use reqwest::{StatusCode, Url};
+use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::UnverifiedToken;
 use crate::{
     auth::jwt::signed_claims,
-    http_client::{TransportError, body_of, http_client, is_safe, max_age},
+    http_client::{discover, get, is_safe, max_age},
 };
 
 /// The maximum number of keys. Issuers publish a handful.
@@ -53,12 +52,6 @@ struct KeyDocument<'a> {
     keys: Vec<&'a RawValue>,
 }
 
-struct Fetched {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
 impl KeySet {
     /// Fetches the keys, and the time for which they may be cached. The keys at `last_url`, where
     /// they were the last time, are requested together with the metadata, and used only if the
@@ -68,15 +61,17 @@ impl KeySet {
         last_url: Option<&str>,
     ) -> Result<(Self, Option<Duration>), String> {
         let at_last_url = OptionFuture::from(last_url.map(get));
-        let (metadata, at_last_url) = tokio::join!(discover(issuer), at_last_url);
-        let metadata = metadata?;
+        let metadata = discover(issuer, |it: &IssuerMetadata| &it.issuer);
+        let (metadata, at_last_url) = tokio::join!(metadata, at_last_url);
+        let metadata = metadata.map_err(|it| it.to_string())?;
         if !is_as_safe(issuer, &metadata.jwks_uri) {
             return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
         }
         let fetched = match at_last_url {
-            Some(fetched) if last_url == Some(&metadata.jwks_uri) => fetched?,
-            _ => get(&metadata.jwks_uri).await?,
+            Some(fetched) if last_url == Some(&metadata.jwks_uri) => fetched,
+            _ => get(&metadata.jwks_uri).await,
         };
+        let fetched = fetched.map_err(|it| it.to_string())?;
         if !fetched.status.is_success() {
             return Err(format!(
                 "the jwks_uri returned the status {}",
@@ -170,43 +165,6 @@ fn algorithm_of(jwk: &Jwk) -> Option<Algorithm> {
     };
     let is_named = |(name, _): &&(&str, Algorithm)| named.as_deref().is_none_or(|it| it == *name);
     accepted.iter().find(is_named).map(|(_, it)| *it)
-}
-
-/// Fetches the metadata: `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
-async fn discover(issuer: &str) -> Result<IssuerMetadata, String> {
-    let base = issuer.trim_end_matches('/');
-    let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
-    if fetched.status == StatusCode::NOT_FOUND {
-        let url = reqwest::Url::parse(base).map_err(|_| "the issuer is not a URL".to_owned())?;
-        let origin = url.origin().ascii_serialization();
-        let path = url.path().trim_end_matches('/');
-        let url = format!("{origin}/.well-known/oauth-authorization-server{path}");
-        fetched = get(&url).await?;
-    }
-    if !fetched.status.is_success() {
-        return Err(format!(
-            "the issuer's metadata has the status {}",
-            fetched.status
-        ));
-    }
-    let metadata: IssuerMetadata = serde_json::from_slice(&fetched.body)
-        .map_err(|_| "the response is not the metadata of an issuer".to_owned())?;
-    // RFC 8414, 3.3: otherwise another issuer could pass off its keys as this one's.
-    if metadata.issuer.trim_end_matches('/') != base {
-        return Err("the metadata is from another issuer".to_owned());
-    }
-    Ok(metadata)
-}
-
-async fn get(url: &str) -> Result<Fetched, String> {
-    let request = http_client().map_err(|it| it.to_string())?.get(url);
-    let response = request.send().await.map_err(TransportError::from);
-    let response = response.map_err(|it| it.to_string())?;
-    Ok(Fetched {
-        status: response.status(),
-        headers: response.headers().clone(),
-        body: body_of(response).await.map_err(|it| it.to_string())?,
-    })
 }
 
 /// Returns true if both URLs are safe, and the second one is not less protected than the first.

@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
 use super::request::AuthorizationRequest;
 use crate::{
     hash,
-    oauth::{EncryptionKeys, cookie, cookie_value, own_name},
+    oauth::{Browser, EncryptionKeys},
 };
 
 /// The name of the cookie, and the purpose for which it is sealed.
@@ -25,8 +24,8 @@ pub(super) struct Approvals(Vec<(String, String)>);
 
 impl Approvals {
     /// Reads the agreements in a browser's cookie.
-    pub(super) fn read(keys: &EncryptionKeys, headers: &HeaderMap, is_https: bool) -> Self {
-        let sealed = cookie_value(headers, &own_name(APPROVALS, is_https));
+    pub(super) fn read(keys: &EncryptionKeys, browser: Browser<'_>) -> Self {
+        let sealed = browser.cookie_value(APPROVALS);
         let text = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
         let read = text.and_then(|text| serde_json::from_slice(&text).ok());
         read.unwrap_or_default()
@@ -40,14 +39,13 @@ impl Approvals {
         Some(user)
     }
 
-    /// Replaces the agreement to a request like this one, and returns the cookie with all of them.
-    /// `None` if agreements to it are not kept.
+    /// Replaces the agreement to a request like this one, and returns all of them, sealed. `None` if
+    /// agreements to it are not kept.
     pub(super) fn with(
         mut self,
         request: &AuthorizationRequest,
         user: Option<String>,
         keys: &EncryptionKeys,
-        is_https: bool,
     ) -> Option<String> {
         let client = client_in(request)?;
         self.0.retain(|(approved, _)| *approved != client);
@@ -55,10 +53,13 @@ impl Approvals {
         let excess = self.0.len().saturating_sub(MOST);
         self.0.drain(..excess);
         let text = serde_json::to_vec(&self).expect("texts");
-        let sealed = keys.seal_text(APPROVALS, &text);
-        let name = own_name(APPROVALS, is_https);
-        Some(cookie(&name, &sealed, LIFE, is_https))
+        Some(keys.seal_text(APPROVALS, &text))
     }
+}
+
+/// Returns the cookie with sealed agreements.
+pub(super) fn approvals_cookie(browser: Browser<'_>, sealed: &str) -> String {
+    browser.cookie(APPROVALS, sealed, LIFE)
 }
 
 /// Returns the name of a user in agreements.

@@ -5,40 +5,35 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AuthorizationServer,
     approvals::Approvals,
     client::{Client, ClientError},
-    parameters::Parameters,
-    request::{AuthorizationRequest, RequestError, error_url},
+    error::OAuthError,
+    request::{AuthorizationRequest, error_url},
 };
 use crate::{
     StoreError,
     clock::since_epoch,
-    oauth::{EncryptionKeys, ProviderError, Versioned, cookie, cookie_in, own_name},
+    oauth::{
+        Browser, BrowserResponse, ConsentPage, EncryptionKeys, Flow, Parameters, Records,
+        RequestedScope, Versioned,
+    },
     store::{Change, Start},
     text::{LONGEST_SHOWN, clipped},
 };
 
 /// The time that a user has for the consent page, and again for the provider's pages.
 pub(super) const LIFE: Duration = Duration::from_mins(10);
+/// The name of the cookie that binds a browser.
+pub(super) const COOKIE: &str = "sign-in";
+/// What the id of a sign-in follows in its `state`.
+pub(super) const FLOW: &str = "sign-in.";
 
-/// A response to a browser.
-pub(crate) enum BrowserAnswer {
-    /// The consent page, with a cookie.
-    Consent {
-        page: Box<SignInConsent>,
-        cookie: String,
-    },
-    Redirect {
-        url: String,
-        cookies: Vec<String>,
-    },
-    Page(SignInPage),
-}
+/// A response about a sign-in.
+pub(crate) type SignInResponse = BrowserResponse<SignInAsker, SignInPage>;
 
 /// A page that ends a sign-in that cannot be sent back to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,20 +46,13 @@ pub(crate) enum SignInPage {
     Expired,
 }
 
-/// The page on which the user agrees to sign in for a client.
-pub(crate) struct SignInConsent {
-    /// The name that the client gives itself.
+/// The client that asks a user to sign in.
+pub(crate) struct SignInAsker {
+    /// The name that it gives itself.
     pub(crate) name: String,
-    /// The host that vouches for the client; `None` if anyone can have registered it.
+    /// The host that vouches for it; `None` if anyone can have registered it.
     pub(crate) host: Option<String>,
     pub(crate) redirect_uri: String,
-    pub(crate) scopes: Vec<String>,
-    /// The provider's name as shown to users.
-    pub(crate) provider: String,
-    /// The value that the form sends back.
-    pub(crate) form: String,
-    /// True if browsers reach this server over TLS.
-    pub(crate) is_https: bool,
 }
 
 /// The content of the consent page's form, sealed for one browser.
@@ -81,27 +69,24 @@ struct ConsentForm {
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct PendingSignIn {
     pub(super) request: AuthorizationRequest,
-    /// The cookie's value.
-    pub(super) browser: String,
-    pub(super) verifier: String,
-    pub(super) nonce: String,
     /// The user who has agreed before, if the consent page was not shown.
     pub(super) approved_by: Option<String>,
     pub(super) is_taken: bool,
 }
 
-pub(super) fn cookie_name(is_https: bool) -> String {
-    own_name("sign-in", is_https)
+/// Returns the id of the record of a pending sign-in.
+pub(super) fn record_id(id: &str) -> String {
+    format!("sign-in#{id}")
 }
 
-fn purpose_of_form(browser: &str) -> String {
-    format!("sign-in form {browser}")
+fn purpose_of_form(binding: &str) -> String {
+    format!("sign-in form {binding}")
 }
 
-fn redirect(url: Option<String>) -> BrowserAnswer {
+fn redirect(url: Option<String>) -> SignInResponse {
     let cookies = Vec::new();
-    let invalid = BrowserAnswer::Page(SignInPage::Client(ClientError::RedirectUri));
-    url.map_or(invalid, |url| BrowserAnswer::Redirect { url, cookies })
+    let invalid = BrowserResponse::Page(SignInPage::Client(ClientError::RedirectUri));
+    url.map_or(invalid, |url| BrowserResponse::Redirect { url, cookies })
 }
 
 impl AuthorizationServer {
@@ -110,20 +95,16 @@ impl AuthorizationServer {
     pub(crate) async fn authorize(
         &self,
         query: &str,
-        base: &str,
-        headers: &HeaderMap,
-    ) -> Result<BrowserAnswer, StoreError> {
-        let keys = self.keys().await?;
-        let (client, request) = match self.request(query, base, &keys).await {
+        browser: Browser<'_>,
+    ) -> Result<SignInResponse, StoreError> {
+        let records = self.records().await?;
+        let (keys, clock) = (&records.keys, &records.clock);
+        let (client, request) = match self.request(query, browser.base, keys).await {
             Ok(checked) => checked,
-            Err(answer) => return Ok(answer),
+            Err(response) => return Ok(response),
         };
-        let is_https = base.starts_with("https://");
-        let (name, clock) = (cookie_name(is_https), &self.broker.clock);
-        let existing = cookie_in(headers, &name).map(str::to_owned);
-        let new = || format!("{}{}", clock.id().simple(), clock.id().simple());
-        let browser = existing.unwrap_or_else(new);
-        let approvals = Approvals::read(&keys, headers, is_https);
+        let binding = browser.binding_or_new(COOKIE, clock);
+        let approvals = Approvals::read(keys, browser);
         let form = ConsentForm {
             id: clock.id().simple().to_string(),
             expires_at: since_epoch(clock.now() + LIFE).as_secs(),
@@ -131,22 +112,28 @@ impl AuthorizationServer {
         };
         if let Some(user) = approvals.user_for(&form.request) {
             let user = Some(user.to_owned());
-            return self.begin(&keys, form, user, &browser, base).await;
+            return self.begin(&records, form, user, browser, &binding).await;
         }
         let text = serde_json::to_vec(&form).expect("texts and numbers");
         let request = form.request;
-        let page = SignInConsent {
-            name: client.name,
-            host: client.host,
-            redirect_uri: request.redirect_uri,
-            scopes: request.scopes,
-            provider: self.provider().shown_title().to_owned(),
-            form: keys.seal_text(&purpose_of_form(&browser), &text),
-            is_https,
+        let scope = |name| RequestedScope {
+            name,
+            description: None,
         };
-        Ok(BrowserAnswer::Consent {
+        let page = ConsentPage {
+            asker: SignInAsker {
+                name: client.name,
+                host: client.host,
+                redirect_uri: request.redirect_uri,
+            },
+            scopes: request.scopes.into_iter().map(scope).collect(),
+            provider: self.provider().shown_title().to_owned(),
+            form: keys.seal_text(&purpose_of_form(&binding), &text),
+            is_https: browser.is_https(),
+        };
+        Ok(BrowserResponse::Consent {
             page: Box::new(page),
-            cookie: cookie(&name, &browser, LIFE, is_https),
+            cookie: browser.cookie(COOKIE, &binding, LIFE),
         })
     }
 
@@ -154,24 +141,22 @@ impl AuthorizationServer {
     pub(crate) async fn consent(
         &self,
         form: &Parameters,
-        base: &str,
-        headers: &HeaderMap,
-    ) -> Result<BrowserAnswer, StoreError> {
-        let keys = self.keys().await?;
-        let browser = cookie_in(headers, &cookie_name(base.starts_with("https://")));
-        let now = self.broker.clock.now();
-        let opened = browser.and_then(|browser| {
-            let form = opened_form(&keys, browser, form.get("form")?, now)?;
-            Some((browser, form))
+        browser: Browser<'_>,
+    ) -> Result<SignInResponse, StoreError> {
+        let records = self.records().await?;
+        let opened = browser.binding(COOKIE).and_then(|binding| {
+            let now = records.clock.now();
+            let form = opened_form(&records.keys, binding, form.get("form")?, now)?;
+            Some((binding, form))
         });
-        let Some((browser, opened)) = opened else {
-            return Ok(BrowserAnswer::Page(SignInPage::Expired));
+        let Some((binding, opened)) = opened else {
+            return Ok(BrowserResponse::Page(SignInPage::Expired));
         };
         if form.get("answer") != Some("continue") {
-            let denied = RequestError::new("access_denied", "The user has not agreed");
-            return Ok(redirect(opened.request.failure(denied, base)));
+            let denied = OAuthError::new("access_denied", "The user has not agreed");
+            return Ok(redirect(opened.request.failure(denied, browser.base)));
         }
-        self.begin(&keys, opened, None, browser, base).await
+        self.begin(&records, opened, None, browser, binding).await
     }
 
     /// Parses a request. An error is a page, unless it can be sent to the client.
@@ -180,15 +165,15 @@ impl AuthorizationServer {
         query: &str,
         base: &str,
         keys: &EncryptionKeys,
-    ) -> Result<(Client, AuthorizationRequest), BrowserAnswer> {
+    ) -> Result<(Client, AuthorizationRequest), SignInResponse> {
         let Some(parameters) = Parameters::parse(query.as_bytes()) else {
             let twice = SignInPage::Request("a parameter occurs twice");
-            return Err(BrowserAnswer::Page(twice));
+            return Err(BrowserResponse::Page(twice));
         };
         let rejected = |id: &str, error: ClientError| {
             let client = &*clipped(id, LONGEST_SHOWN);
             tracing::warn!(client, ?error, "a client may not ask users to sign in");
-            BrowserAnswer::Page(SignInPage::Client(error))
+            BrowserResponse::Page(SignInPage::Client(error))
         };
         let id = parameters.get("client_id").unwrap_or_default();
         let listed = &self.settings.clients;
@@ -203,7 +188,7 @@ impl AuthorizationServer {
             tracing::warn!(client, reason, "an authorization request is invalid");
             // Anyone can register any address, or name it in a document (RFC 9700, 4.11.2).
             if listed.0.is_empty() {
-                return BrowserAnswer::Page(SignInPage::Request(reason));
+                return BrowserResponse::Page(SignInPage::Request(reason));
             }
             redirect(error_url(&uri, error, parameters.get("state"), base))
         });
@@ -213,59 +198,45 @@ impl AuthorizationServer {
     /// Sends the user to the provider. A form that is sent again goes on with the same sign-in.
     async fn begin(
         &self,
-        keys: &EncryptionKeys,
+        records: &Records,
         form: ConsentForm,
         approved_by: Option<String>,
-        browser: &str,
-        base: &str,
-    ) -> Result<BrowserAnswer, StoreError> {
-        let (provider, clock) = (self.provider(), &self.broker.clock);
-        let new = || format!("{}{}", clock.id().simple(), clock.id().simple());
-        let unavailable = |error: ProviderError| error.into_store_error(provider.id());
-        let urls = provider.urls().await.map_err(unavailable)?;
+        browser: Browser<'_>,
+        binding: &str,
+    ) -> Result<SignInResponse, StoreError> {
+        let (keys, provider) = (&records.keys, self.provider());
+        let flow_id = format!("{FLOW}{}", form.id);
+        let flow = Flow::new(&flow_id, provider, binding);
+        let nonce = flow.nonce(keys);
+        let url = flow.provider_url(keys, browser.base, &provider.scopes, Some(&nonce));
+        let url = url.await?;
         let pending = PendingSignIn {
             request: form.request,
-            browser: browser.to_owned(),
-            verifier: new(),
-            nonce: new(),
             approved_by,
             is_taken: false,
         };
         let write = |begun: Versioned<PendingSignIn>| {
             let pending = begun.value.unwrap_or_else(|| pending.clone());
-            Change::Write(pending.clone(), pending)
+            let is_taken = pending.is_taken;
+            Change::Write(pending, is_taken)
         };
-        let (records, id) = (&self.broker.records, format!("sign-in#{}", form.id));
-        let begun = records.update(Start::Absent, keys, &id, LIFE, write);
-        let begun = begun.await?;
-        if begun.is_taken {
-            return Ok(BrowserAnswer::Page(SignInPage::Expired));
+        let id = record_id(&form.id);
+        if records.update(Start::Absent, &id, LIFE, write).await? {
+            return Ok(BrowserResponse::Page(SignInPage::Expired));
         }
-        let url = provider.authorize_url(
-            urls,
-            &provider.redirect_uri(base),
-            &provider.scopes,
-            format!("sign-in.{}", form.id),
-            begun.verifier,
-            Some(&begun.nonce),
-        );
-        let is_https = base.starts_with("https://");
-        let cookie = cookie(&cookie_name(is_https), browser, LIFE, is_https);
-        Ok(BrowserAnswer::Redirect {
-            url: url.map_err(unavailable)?,
-            cookies: vec![cookie],
-        })
+        let cookies = vec![browser.cookie(COOKIE, binding, LIFE)];
+        Ok(BrowserResponse::Redirect { url, cookies })
     }
 }
 
 /// Returns the content of a form that this server has shown to this browser.
 fn opened_form(
     keys: &EncryptionKeys,
-    browser: &str,
+    binding: &str,
     sealed: &str,
     now: SystemTime,
 ) -> Option<ConsentForm> {
-    let text = keys.open_text(&purpose_of_form(browser), sealed)?;
+    let text = keys.open_text(&purpose_of_form(binding), sealed)?;
     let form: ConsentForm = serde_json::from_slice(&text).ok()?;
     (since_epoch(now).as_secs() < form.expires_at).then_some(form)
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     documents::{ClientMetadata, Documents, is_document_url},
+    error::OAuthError,
     redirect_uri,
     rules::ListedClients,
 };
@@ -140,35 +141,30 @@ pub(super) fn registration_in(id: &str, keys: &EncryptionKeys) -> Option<Registr
     serde_json::from_slice(&keys.open_text(REGISTRATION, id)?).ok()
 }
 
-/// Registers a client: returns the response (RFC 7591, 3.2.1), or the error's code and its
-/// description.
+/// Registers a client, and returns the response: RFC 7591, 3.2.1.
 pub(super) fn register(
     body: &[u8],
     keys: &EncryptionKeys,
     listed: &ListedClients,
     now: SystemTime,
-) -> Result<Value, (&'static str, &'static str)> {
-    const METADATA: &str = "invalid_client_metadata";
-    const REDIRECT_URI: &str = "invalid_redirect_uri";
-    let metadata: ClientMetadata = serde_json::from_slice(body).map_err(|_| {
-        (
-            METADATA,
-            "The body must be a JSON object with redirect_uris",
-        )
-    })?;
+) -> Result<Value, OAuthError> {
+    let invalid_metadata = |text| OAuthError::new("invalid_client_metadata", text);
+    let invalid_uri = |text| Err(OAuthError::new("invalid_redirect_uri", text));
+    let metadata: ClientMetadata = serde_json::from_slice(body)
+        .map_err(|_| invalid_metadata("The body must be a JSON object with redirect_uris"))?;
     let uris = &metadata.redirect_uris;
     if uris.is_empty() || uris.len() > MOST_REDIRECT_URIS {
-        return Err((REDIRECT_URI, "redirect_uris must have 1 to 10 items"));
+        return invalid_uri("redirect_uris must have 1 to 10 items");
     }
     let is_valid = |uri: &String| redirect_uri::parse(uri, listed.names(uri)).is_some();
     if !uris.iter().all(is_valid) {
-        let text = "Every redirect URI must use https, be http on localhost, or have the scheme of \
-            an app, without a fragment; the server's owner can list another one \
-            (TOOLS_SIGN_IN_CLIENTS)";
-        return Err((REDIRECT_URI, text));
+        return invalid_uri(
+            "Every redirect URI must use https, be http on localhost, or have the scheme of an app, \
+             without a fragment; the server's owner can list another one (TOOLS_SIGN_IN_CLIENTS)",
+        );
     }
     if !uris.iter().any(|uri| listed.allows_redirect(uri)) {
-        return Err((REDIRECT_URI, "This server accepts listed clients only"));
+        return invalid_uri("This server accepts listed clients only");
     }
     let name = metadata.client_name.unwrap_or_default();
     let registration = Registration {
@@ -179,7 +175,7 @@ pub(super) fn register(
     let text = serde_json::to_vec(&registration).expect("texts and numbers");
     let client_id = keys.seal_text(REGISTRATION, &text);
     if client_id.len() > LONGEST_ID {
-        return Err((METADATA, "The redirect URIs are too long"));
+        return Err(invalid_metadata("The redirect URIs are too long"));
     }
     // Whatever the client has asked for: it is public.
     Ok(json!({

@@ -44,8 +44,6 @@ const MOST_KEPT: usize = 200;
 const FAILURE_AGE: Duration = Duration::from_mins(1);
 const SHORTEST_AGE: Duration = Duration::from_mins(5);
 const LONGEST_AGE: Duration = Duration::from_hours(24);
-/// The mark of an error of a host that cannot be reached or is overloaded.
-const AWAY: bool = true;
 /// The time for which a document is used while its host cannot be reached.
 const LONGEST_USE: Duration = Duration::from_hours(7 * 24);
 
@@ -77,6 +75,13 @@ struct KeptDocument {
     fetched: Fetched,
     fetched_at: Instant,
     due: Instant,
+}
+
+/// The reason why a document cannot be fetched.
+enum FetchError {
+    /// Its host cannot be reached or is overloaded.
+    Away(&'static str),
+    Unusable(&'static str),
 }
 
 type Addresses = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
@@ -197,11 +202,14 @@ impl Documents {
         }
         let now = self.clock.instant();
         let fetched = timeout(LIMIT, self.fetch(url)).await;
-        let fetched = fetched.unwrap_or(Err((AWAY, "its document was not sent in time")));
+        let fetched = fetched.unwrap_or(Err(FetchError::Away("its document was not sent in time")));
         let (fetched, fetched_at, age) = match fetched {
             Ok((metadata, age)) => (Ok(Arc::new(metadata)), now, age),
-            Err((is_away, reason)) => {
-                let usable = self.usable(id).filter(|_| is_away);
+            Err(error) => {
+                let (reason, usable) = match error {
+                    FetchError::Away(reason) => (reason, self.usable(id)),
+                    FetchError::Unusable(reason) => (reason, None),
+                };
                 tracing::warn!(
                     client = id,
                     reason,
@@ -251,24 +259,26 @@ impl Documents {
         (turn.lock_owned().await, self.fetches.acquire().await)
     }
 
-    /// Fetches a document. An error says whether its host is away, and why there is none.
-    async fn fetch(&self, url: &Url) -> Result<(ClientMetadata, Duration), (bool, &'static str)> {
+    async fn fetch(&self, url: &Url) -> Result<(ClientMetadata, Duration), FetchError> {
         let client = self.client.get_or_try_init(async || self.client()).await;
-        let response = client
-            .map_err(|why| (AWAY, why))?
-            .get(url.clone())
-            .send()
-            .await;
-        let response =
-            response.map_err(|_| (AWAY, "its host does not answer, or is not on the internet"))?;
-        if response.status() != 200 {
-            let is_away = response.status().is_server_error();
-            return Err((is_away, "its document is not at its URL"));
+        let response = client.map_err(FetchError::Away)?.get(url.clone()).send();
+        let silent = |_| FetchError::Away("its host does not answer, or is not on the internet");
+        let response = response.await.map_err(silent)?;
+        let status = response.status();
+        if status != 200 {
+            let error = if status.is_server_error() {
+                FetchError::Away
+            } else {
+                FetchError::Unusable
+            };
+            return Err(error("its document is not at its URL"));
         }
         let age = max_age(response.headers()).unwrap_or_default();
         let body = body_up_to(LARGEST, response).await;
-        let body = body.map_err(|_| (!AWAY, "its document is larger than 5 KiB, or incomplete"))?;
-        let metadata = checked(&body, url).map_err(|why| (!AWAY, why))?;
+        let incomplete =
+            |_| FetchError::Unusable("its document is larger than 5 KiB, or incomplete");
+        let body = body.map_err(incomplete)?;
+        let metadata = checked(&body, url).map_err(FetchError::Unusable)?;
         Ok((metadata, age.clamp(SHORTEST_AGE, LONGEST_AGE)))
     }
 

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Secret, StoreError,
+    Secret,
     auth::{
         jwt::validity::check_validity,
         oidc::{KeyCache, UnverifiedToken, groups_in, texts},
     },
     clock::Clock,
     http_client::{TransportError, body_of, http_client},
+    oauth::FlowError,
 };
 
 /// A person at the provider.
@@ -57,21 +58,6 @@ pub(super) struct IdentityClaims {
     pub(super) groups: Vec<String>,
 }
 
-/// The reason why a person is not identified.
-#[derive(Debug)]
-pub(super) enum IdentityError {
-    /// The provider does not answer; later it may.
-    Unavailable(String),
-    /// The provider does not know the person any more, or its answer is not acceptable.
-    Rejected(&'static str),
-}
-
-impl From<StoreError> for IdentityError {
-    fn from(error: StoreError) -> Self {
-        Self::Unavailable(error.to_string())
-    }
-}
-
 impl IdTokens {
     /// Checks an ID token that the provider has sent, and returns the person that it names.
     pub(super) async fn identity(
@@ -80,26 +66,26 @@ impl IdTokens {
         nonce: Option<&str>,
         names: &IdentityClaims,
         clock: &Clock,
-    ) -> Result<Identity, IdentityError> {
-        use IdentityError::Rejected;
+    ) -> Result<Identity, FlowError> {
+        use FlowError::Denied;
 
-        let token = UnverifiedToken::parse(token.as_bytes()).map_err(Rejected)?;
+        let token = UnverifiedToken::parse(token.as_bytes()).map_err(Denied)?;
         let keys = self.keys.get(token.key_id(), clock, None).await;
-        let unavailable = || IdentityError::Unavailable("the issuer's keys are missing".to_owned());
+        let unavailable = || FlowError::Unavailable("the issuer's keys are missing".to_owned());
         let keys = keys.ok_or_else(unavailable)?;
-        let claims = keys.verify_from_issuer(&token).map_err(Rejected)?;
+        let claims = keys.verify_from_issuer(&token).map_err(Denied)?;
         let exp = claims.get("exp").and_then(Value::as_f64);
-        check_validity(exp, None, clock.now()).map_err(Rejected)?;
+        check_validity(exp, None, clock.now()).map_err(Denied)?;
         let audiences = claims.get("aud").and_then(texts).unwrap_or_default();
         let is_authorized = match claims.get("azp") {
             Some(party) => party == &*self.client_id,
             None => audiences.len() == 1,
         };
         if !is_authorized || !audiences.contains(&&*self.client_id) {
-            return Err(Rejected("the ID token is for another client"));
+            return Err(Denied("the ID token is for another client"));
         }
         if nonce.is_some_and(|nonce| claims.get("nonce").is_none_or(|it| it != nonce)) {
-            return Err(Rejected("the ID token has another nonce"));
+            return Err(Denied("the ID token has another nonce"));
         }
         identity_in(&claims, names, self.has_hosted_domain)
     }
@@ -110,7 +96,7 @@ pub(super) fn identity_in(
     claims: &Map<String, Value>,
     names: &IdentityClaims,
     has_hosted_domain: bool,
-) -> Result<Identity, IdentityError> {
+) -> Result<Identity, FlowError> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
 
     // Cognito sends a text.
@@ -124,9 +110,7 @@ pub(super) fn identity_in(
         name => text(name),
     };
     let (Some(subject), Some(user)) = (text("sub"), user) else {
-        return Err(IdentityError::Rejected(
-            "the ID token does not name the user",
-        ));
+        return Err(FlowError::Denied("the ID token does not name the user"));
     };
     let domain = if has_hosted_domain {
         text("hd").map(str::to_ascii_lowercase)
@@ -149,16 +133,16 @@ pub(super) async fn github_identity(
     token: &Secret,
     user_field: &str,
     organizations: &[&str],
-) -> Result<Identity, IdentityError> {
+) -> Result<Identity, FlowError> {
     let person = described(&format!("{api}/user"), token).await?;
-    let person = person.ok_or(IdentityError::Rejected("GitHub does not know the user"))?;
+    let person = person.ok_or(FlowError::Denied("GitHub does not know the user"))?;
     let text = |name: &str| match person.get(name)? {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => number.as_u64().map(|it| it.to_string()),
         _ => None,
     };
     let (Some(subject), Some(user)) = (text("id"), text(user_field)) else {
-        return Err(IdentityError::Rejected("GitHub does not name the user"));
+        return Err(FlowError::Denied("GitHub does not name the user"));
     };
     let mut groups = Vec::new();
     for name in organizations {
@@ -178,9 +162,8 @@ pub(super) async fn github_identity(
 }
 
 /// Asks a provider about the holder of a token. `None` if it refuses, or if there is no such thing.
-pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>, IdentityError> {
-    let unavailable =
-        |why: TransportError| IdentityError::Unavailable(format!("the provider {why}"));
+pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>, FlowError> {
+    let unavailable = |why: TransportError| FlowError::Unavailable(format!("the provider {why}"));
     let request = http_client().map_err(unavailable)?.get(url);
     let request = request
         // Without it, GitHub rejects requests.
@@ -190,7 +173,7 @@ pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>
     let response = request.send().await;
     let response = response.map_err(|error| unavailable(error.into()))?;
     let (status, headers) = (response.status(), response.headers());
-    let returned = || IdentityError::Unavailable(format!("the provider returned {status}"));
+    let returned = || FlowError::Unavailable(format!("the provider returned {status}"));
     // GitHub limits with a 403, too.
     let is_used_up = headers
         .get("x-ratelimit-remaining")

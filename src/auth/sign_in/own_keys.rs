@@ -28,7 +28,8 @@ pub(super) struct OwnKeys(Mutex<Option<DerivedKeys>>);
 
 struct DerivedKeys {
     issuer: Arc<str>,
-    secrets: Vec<Secret>,
+    /// The fingerprints of the secrets.
+    ids: Vec<String>,
     set: Arc<KeySet>,
 }
 
@@ -47,10 +48,11 @@ impl OwnKeys {
         reads.first()?.as_ref().ok()?;
         let secrets = reads.into_iter().filter_map(|it| it.ok().flatten());
         let secrets: Vec<_> = secrets.filter(is_long_enough).collect();
+        let ids: Vec<_> = secrets.iter().map(fingerprint).collect();
         let mut derived = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(derived) = &*derived
             && *derived.issuer == *issuer
-            && derived.has_secrets(&secrets)
+            && derived.ids == ids
         {
             return Some(Arc::clone(&derived.set));
         }
@@ -60,20 +62,10 @@ impl OwnKeys {
         let set = Arc::new(set.ok()?);
         *derived = Some(DerivedKeys {
             issuer,
-            secrets,
+            ids,
             set: Arc::clone(&set),
         });
         Some(set)
-    }
-}
-
-impl DerivedKeys {
-    fn has_secrets(&self, secrets: &[Secret]) -> bool {
-        let pairs = self.secrets.iter().zip(secrets);
-        self.secrets.len() == secrets.len()
-            && pairs
-                .into_iter()
-                .all(|(one, other)| one.expose() == other.expose())
     }
 }
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     client::{Client, hash_of},
-    parameters::Parameters,
+    error::OAuthError,
 };
+use crate::oauth::Parameters;
 
 /// The length of a code challenge: SHA-256 in base64url.
 const CHALLENGE_LENGTH: usize = 43;
@@ -30,19 +31,6 @@ pub(super) struct AuthorizationRequest {
     /// The resource that tokens are for.
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
-}
-
-/// The error in a request: its code (RFC 6749, 4.1.2.1; RFC 8707, section 2) and a description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RequestError {
-    pub(super) code: &'static str,
-    pub(super) description: &'static str,
-}
-
-impl RequestError {
-    pub(super) fn new(code: &'static str, description: &'static str) -> Self {
-        Self { code, description }
-    }
 }
 
 /// The scopes of a server.
@@ -81,14 +69,14 @@ impl AuthorizationRequest {
         redirect_uri: String,
         base: &str,
         scopes: &ServerScopes,
-    ) -> Result<Self, RequestError> {
-        let invalid = |text| RequestError::new("invalid_request", text);
+    ) -> Result<Self, OAuthError> {
+        let invalid = OAuthError::request;
         match parameters.get("response_type") {
             Some("code") => {}
             None => return Err(invalid("response_type is missing")),
             Some(_) => {
                 let code = "unsupported_response_type";
-                return Err(RequestError::new(code, "response_type must be code"));
+                return Err(OAuthError::new(code, "response_type must be code"));
             }
         }
         if parameters
@@ -112,7 +100,7 @@ impl AuthorizationRequest {
             Some(resource) if is_server(resource, base) => resource.to_owned(),
             Some(_) => {
                 let text = "resource is not the URL of this server";
-                return Err(RequestError::new("invalid_target", text));
+                return Err(OAuthError::new("invalid_target", text));
             }
         };
         let state = parameters.get("state");
@@ -141,14 +129,14 @@ impl AuthorizationRequest {
     }
 
     /// Returns the URL that sends the browser back to the client with an error.
-    pub(super) fn failure(&self, error: RequestError, issuer: &str) -> Option<String> {
+    pub(super) fn failure(&self, error: OAuthError, issuer: &str) -> Option<String> {
         error_url(&self.redirect_uri, error, self.state.as_deref(), issuer)
     }
 }
 
 pub(super) fn error_url(
     redirect_uri: &str,
-    error: RequestError,
+    error: OAuthError,
     state: Option<&str>,
     issuer: &str,
 ) -> Option<String> {

@@ -15,6 +15,7 @@ pub(super) enum SignInRule {
     /// The domain of a company, or of verified addresses.
     Domain(String),
     /// At GitHub, an organization in lower case.
+    Organization(String),
     Group(String),
 }
 
@@ -40,7 +41,7 @@ impl SignInRule {
             "user" => Self::User(value),
             "address" => Self::Address(value.to_ascii_lowercase()),
             "domain" => Self::Domain(value.to_ascii_lowercase()),
-            "organization" => Self::Group(value.to_ascii_lowercase()),
+            "organization" => Self::Organization(value.to_ascii_lowercase()),
             "group" => Self::Group(value),
             _ => return Err(invalid()),
         })
@@ -52,7 +53,18 @@ impl SignInRule {
             Self::User(user) => *user == person.user,
             Self::Address(address) => person.address.as_ref() == Some(address),
             Self::Domain(domain) => person.domain.as_ref() == Some(domain),
-            Self::Group(name) => person.groups.contains(name),
+            Self::Organization(name) | Self::Group(name) => person.groups.contains(name),
+        }
+    }
+
+    /// Returns true if this provider can say to whom the rule applies: GitHub has no groups but its
+    /// organizations, and Entra ID does not verify addresses.
+    pub(super) fn is_known_at(&self, provider: &str) -> bool {
+        match self {
+            Self::Anyone | Self::User(_) => true,
+            Self::Organization(_) => provider == "github",
+            Self::Group(_) => provider != "github",
+            Self::Address(_) | Self::Domain(_) => !["github", "entra"].contains(&provider),
         }
     }
 }

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::{
     SignIn, client,
     documents::Documents,
-    identity::{Identity, IdentityError, IdentitySource, described, github_identity, identity_in},
+    error::EndpointError,
+    identity::{Identity, IdentitySource, described, github_identity, identity_in},
     own_keys::{JWKS_PATH, jwks},
     request::ServerScopes,
     rules::{SignInRule, may_sign_in},
-    token::EndpointError,
 };
 use crate::{
     AccessToken, Caller, Secret, StoreError,
-    oauth::{Broker, EncryptionKeys, Provider, RefreshedToken, grant_record_id},
+    oauth::{Broker, FlowError, Provider, Records, RefreshedToken, grant_record_id},
     text::LONGEST_ID,
 };
 
@@ -53,8 +53,8 @@ impl AuthorizationServer {
         &self.settings.provider
     }
 
-    pub(super) async fn keys(&self) -> Result<EncryptionKeys, StoreError> {
-        self.broker.keys(None).await
+    pub(super) async fn records(&self) -> Result<Records, StoreError> {
+        self.broker.records(None).await
     }
 
     /// Returns true if this is the id of the provider at which users sign in.
@@ -92,17 +92,16 @@ impl AuthorizationServer {
 
     /// Returns the public keys of access tokens.
     pub(crate) async fn jwks(&self) -> Result<Value, StoreError> {
-        let keys = self.keys().await?;
-        let secrets: Vec<_> = keys.secrets().cloned().collect();
+        let records = self.records().await?;
+        let secrets: Vec<_> = records.keys.secrets().cloned().collect();
         Ok(jwks(&secrets))
     }
 
     /// Registers a client.
     pub(crate) async fn register(&self, body: &[u8]) -> Result<Value, EndpointError> {
-        let keys = self.keys().await?;
-        let (listed, now) = (&self.settings.clients, self.broker.clock.now());
-        let registered = client::register(body, &keys, listed, now);
-        registered.map_err(|(code, text)| EndpointError::rejected(code, text))
+        let records = self.records().await?;
+        let (listed, now) = (&self.settings.clients, records.clock.now());
+        Ok(client::register(body, &records.keys, listed, now)?)
     }
 
     /// Returns the id of the record with a user's tokens at the provider: the same as for tools that
@@ -118,17 +117,17 @@ impl AuthorizationServer {
         access: &Secret,
         id_token: Option<&str>,
         nonce: Option<&str>,
-    ) -> Result<Identity, IdentityError> {
+    ) -> Result<Identity, FlowError> {
         let (claims, clock) = (&self.settings.claims, &self.broker.clock);
         match &self.settings.source {
             IdentitySource::IdToken(tokens) => {
-                let missing = IdentityError::Rejected("the provider has sent no ID token");
+                let missing = FlowError::Denied("the provider has sent no ID token");
                 let id_token = id_token.ok_or(missing)?;
                 tokens.identity(id_token, nonce, claims, clock).await
             }
             IdentitySource::GitHub(api) => {
                 let organizations = self.rules.iter().filter_map(|rule| match rule {
-                    SignInRule::Group(name) => Some(&**name),
+                    SignInRule::Organization(name) => Some(&**name),
                     _ => None,
                 });
                 let organizations: Vec<_> = organizations.collect();
@@ -143,7 +142,7 @@ impl AuthorizationServer {
         &self,
         token: &RefreshedToken,
         old: &Identity,
-    ) -> Result<Identity, IdentityError> {
+    ) -> Result<Identity, FlowError> {
         let (provider, names) = (self.provider(), &self.settings.claims);
         let urls = provider.urls().await;
         let urls = urls.map_err(|error| error.into_store_error(provider.id()))?;
@@ -155,7 +154,7 @@ impl AuthorizationServer {
         let described = described.filter(|it| it["sub"] == *old.subject);
         let Some(Value::Object(mut claims)) = described else {
             let text = "the provider does not name the user";
-            return Err(IdentityError::Rejected(text));
+            return Err(FlowError::Denied(text));
         };
         // It need not have the claim that is the user, because `sub` identifies the account.
         let user = || old.user.clone().into();
@@ -165,22 +164,20 @@ impl AuthorizationServer {
             // Another call has got the ID token, which may be all that names groups. Whoever tries again
             // gets one, too; to keep groups that nobody has confirmed could go on for ever.
             let text = "another call has just asked the provider who the user is";
-            return Err(IdentityError::Unavailable(text.to_owned()));
+            return Err(FlowError::Unavailable(text.to_owned()));
         }
         Ok(person)
     }
 
     /// Checks that a person may sign in, and fits into an access token.
-    pub(super) fn check_allowed(&self, person: Identity) -> Result<Identity, IdentityError> {
+    pub(super) fn check_allowed(&self, person: Identity) -> Result<Identity, FlowError> {
         let size: usize = person.groups.iter().map(String::len).sum();
         if size > LARGEST_GROUPS || person.user.len() > LONGEST_ID {
-            return Err(IdentityError::Rejected(
-                "the user's name or groups are too long",
-            ));
+            return Err(FlowError::Denied("the user's name or groups are too long"));
         }
         if may_sign_in(&self.rules, &person) {
             return Ok(person);
         }
-        Err(IdentityError::Rejected("no rule lets the user sign in"))
+        Err(FlowError::Denied("no rule lets the user sign in"))
     }
 }

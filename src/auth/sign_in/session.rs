@@ -13,7 +13,7 @@ use super::{identity::Identity, request::AuthorizationRequest};
 use crate::{
     StoreError,
     clock::since_epoch,
-    oauth::{EncryptionKeys, Versioned},
+    oauth::{EncryptionKeys, Records, Versioned},
     store::{Change, Start},
 };
 
@@ -70,7 +70,7 @@ pub(super) enum Turn {
 }
 
 /// Returns the id of a session's record.
-pub(super) fn record_id(session: &str) -> String {
+fn record_id(session: &str) -> String {
     format!("session#{session}")
 }
 
@@ -138,55 +138,48 @@ impl Stage {
     }
 }
 
-impl super::AuthorizationServer {
+impl Session {
+    pub(super) async fn load(records: &Records, id: &str) -> Result<Option<Self>, StoreError> {
+        let versioned: Versioned<Self> = records.load(&record_id(id)).await?;
+        Ok(versioned.value)
+    }
+
     /// Saves a new session.
-    pub(super) async fn begin_session(
-        &self,
-        keys: &EncryptionKeys,
-        id: &str,
-        session: &Session,
-    ) -> Result<(), StoreError> {
-        let begin = |_: Versioned<Session>| Change::Write(session.clone(), ());
-        let records = &self.broker.records;
+    pub(super) async fn begin(&self, records: &Records, id: &str) -> Result<(), StoreError> {
+        let begin = |_: Versioned<Self>| Change::Write(self.clone(), ());
         records
-            .update(Start::Absent, keys, &record_id(id), CODE_LIFE, begin)
+            .update(Start::Absent, &record_id(id), CODE_LIFE, begin)
             .await
     }
 
     /// Ends a session, whatever its stage.
-    pub(super) async fn end_session(
-        &self,
-        keys: &EncryptionKeys,
-        id: &str,
-    ) -> Result<(), StoreError> {
-        let end = |versioned: Versioned<Session>| match versioned.value {
+    pub(super) async fn end(records: &Records, id: &str) -> Result<(), StoreError> {
+        let end = |versioned: Versioned<Self>| match versioned.value {
             Some(session) if session.stage != Stage::Ended => {
                 let stage = Stage::Ended;
-                Change::Write(Session { stage, ..session }, ())
+                Change::Write(Self { stage, ..session }, ())
             }
             _ => Change::Leave(()),
         };
-        let records = &self.broker.records;
         records
-            .update(Start::Current, keys, &record_id(id), SESSION_LIFE, end)
+            .update(Start::Current, &record_id(id), SESSION_LIFE, end)
             .await
     }
 
     /// Moves a session to its next stage, unless the token may no longer be used.
-    pub(super) async fn advance_session(
-        &self,
-        keys: &EncryptionKeys,
+    pub(super) async fn advance(
+        records: &Records,
         presented: &Presented<'_>,
         person: &Identity,
-    ) -> Result<Option<Session>, StoreError> {
-        let advance = |versioned: Versioned<Session>| {
-            let now = self.broker.clock.now();
+    ) -> Result<Option<Self>, StoreError> {
+        let advance = |versioned: Versioned<Self>| {
+            let now = records.clock.now();
             let Some(session) = versioned.value else {
                 return Change::Leave(None);
             };
             match presented.turn(session.stage, now) {
                 Turn::Next => {
-                    let session = Session {
+                    let session = Self {
                         stage: session.stage.next(now),
                         person: person.clone(),
                         ..session
@@ -198,9 +191,9 @@ impl super::AuthorizationServer {
                 Turn::Reused => Change::Leave(None),
             }
         };
-        let (records, id) = (&self.broker.records, record_id(presented.session));
+        let id = record_id(presented.session);
         records
-            .update(Start::Current, keys, &id, SESSION_LIFE, advance)
+            .update(Start::Current, &id, SESSION_LIFE, advance)
             .await
     }
 }

@@ -1,13 +1,14 @@
 //! The page on which a user agrees to sign in for a client, and the pages on which a sign-in ends.
 
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header::SET_COOKIE};
+use http::StatusCode;
 use reqwest::Url;
 
-use super::super::challenges::page::{Page, escaped, isolated};
+use super::super::user_page::{Consent, Ending, FIELD, escaped, isolated, scope_list};
 use crate::{
     ServerInfo,
-    auth::sign_in::{ClientError, SignInConsent, SignInPage},
+    auth::sign_in::{ClientError, SignInAsker, SignInPage},
+    oauth::ConsentPage,
 };
 
 /// The style of the button that does not continue.
@@ -15,38 +16,31 @@ const SECOND_BUTTON: &str =
     ".second { margin-top: .75rem; border-color: var(--line); background: none; color: inherit }\n";
 
 /// Returns the page that says who asks, for what, and where the browser returns to.
-pub(super) fn consent_page(consent: &SignInConsent, cookie: &str, info: &ServerInfo) -> Response {
-    let Ok(cookie) = HeaderValue::try_from(cookie) else {
-        return ending_page(None, info);
-    };
-    let url = Url::parse(&consent.redirect_uri).ok();
+pub(super) fn consent_page(
+    consent: &ConsentPage<SignInAsker>,
+    cookie: &str,
+    info: &ServerInfo,
+) -> Response {
+    let url = Url::parse(&consent.asker.redirect_uri).ok();
     let scheme = url.as_ref().map_or("https", Url::scheme);
-    // Chromium also applies this directive to the redirects that follow the form: to the provider, to
-    // wherever it leads, and to the client. On a local machine, the provider may not use TLS.
-    let local = if consent.is_https { "" } else { " http:" };
-    let client = match scheme {
-        "https" => String::new(),
-        scheme => format!(" {scheme}:"),
-    };
-    let page = Page {
+    let page = Consent {
+        title: format!("Sign in to {}?", escaped(info.title())),
+        main: main_of(consent, url.as_ref(), info),
         style: SECOND_BUTTON,
-        title: &format!("Sign in to {}?", escaped(info.title())),
-        main: &main_of(consent, url.as_ref(), info),
-        form_action: &format!("'self' https:{local}{client}"),
-        // With `no-referrer`, browsers would send the form with `Origin: null`, as from another
-        // site.
-        referrer_policy: "same-origin",
+        client_scheme: (scheme != "https").then(|| scheme.to_owned()),
     };
-    let mut response = page.response(info);
-    response.headers_mut().insert(SET_COOKIE, cookie);
-    response
+    page.response(consent, cookie, info)
 }
 
-fn main_of(consent: &SignInConsent, url: Option<&Url>, info: &ServerInfo) -> String {
+fn main_of(consent: &ConsentPage<SignInAsker>, url: Option<&Url>, info: &ServerInfo) -> String {
     let (server, provider) = (isolated(info.title()), isolated(&consent.provider));
     let form = escaped(&consent.form);
-    let (who, to) = (who_asks(consent), destination(url, &consent.redirect_uri));
-    let scopes = scopes_of(&consent.scopes);
+    let asker = &consent.asker;
+    let (who, to) = (who_asks(asker), destination(url, &asker.redirect_uri));
+    let scopes = match &consent.scopes[..] {
+        [] => String::new(),
+        scopes => format!("<p>With these permissions:</p>\n{}", scope_list(scopes)),
+    };
     format!(
         "<h1>Sign in to {server}?</h1>\n\
          {who}\
@@ -57,7 +51,7 @@ fn main_of(consent: &SignInConsent, url: Option<&Url>, info: &ServerInfo) -> Str
          {to}\
          <p>Continue only if you have just asked to connect this application yourself.</p>\n\
          <form method=\"post\">\n\
-         <input type=\"hidden\" name=\"form\" value=\"{form}\">\n\
+         <input type=\"hidden\" name=\"{FIELD}\" value=\"{form}\">\n\
          <button type=\"submit\" name=\"answer\" value=\"continue\">Continue to {provider}</button>\n\
          <button type=\"submit\" name=\"answer\" value=\"cancel\" class=\"second\">Cancel</button>\n\
          </form>\n\
@@ -67,12 +61,12 @@ fn main_of(consent: &SignInConsent, url: Option<&Url>, info: &ServerInfo) -> Str
 }
 
 /// Says who asks: the host that vouches for the client, not only the name that it gives itself.
-fn who_asks(consent: &SignInConsent) -> String {
-    let name = match consent.name.as_str() {
+fn who_asks(asker: &SignInAsker) -> String {
+    let name = match asker.name.as_str() {
         "" => "an application without a name".to_owned(),
         name => format!("an application that calls itself <q>{}</q>", isolated(name)),
     };
-    match &consent.host {
+    match &asker.host {
         Some(host) => format!(
             "<p>The request comes from <strong>{}</strong>, for {name}.</p>\n",
             isolated(host)
@@ -103,68 +97,45 @@ fn destination(url: Option<&Url>, redirect_uri: &str) -> String {
     }
 }
 
-fn scopes_of(scopes: &[String]) -> String {
-    if scopes.is_empty() {
-        return String::new();
-    }
-    // Many scopes are URLs, which fit on one line of a telephone only if they may break here.
-    let item = |scope: &String| {
-        let name = escaped(scope).replace('/', "/<wbr>");
-        format!("<li><code>{name}</code></li>\n")
-    };
-    let items: String = scopes.iter().map(item).collect();
-    format!("<p>With these permissions:</p>\n<ul>\n{items}</ul>\n")
-}
-
 /// Returns the page on which a sign-in ends; without a reason, the server is not available.
 pub(super) fn ending_page(reason: Option<SignInPage>, info: &ServerInfo) -> Response {
-    let (status, title, text) = content_of(reason);
-    let text = text.replace("{server}", &isolated(info.title()));
-    let page = Page {
-        style: "",
-        title,
-        main: &format!("<h1 class=\"again\">{title}</h1>\n<p>{text}</p>\n"),
-        form_action: "'none'",
-        referrer_policy: "no-referrer",
-    };
-    let mut response = page.response(info);
-    *response.status_mut() = status;
-    response
+    content_of(reason).response(info)
 }
 
-fn content_of(reason: Option<SignInPage>) -> (StatusCode, &'static str, String) {
-    const REFUSED: &str = "This application cannot sign you in";
-    let refused = |text: &str| {
-        let text = format!("{text}. Nothing was changed. You can close this window.");
-        (StatusCode::BAD_REQUEST, REFUSED, text)
+fn content_of(reason: Option<SignInPage>) -> Ending {
+    let refused = |status, text: &str| {
+        let text = format!("<p>{text}. Nothing was changed. You can close this window.</p>");
+        Ending::new(status, "again", "This application cannot sign you in", text)
     };
+    let invalid = |text: &str| refused(StatusCode::BAD_REQUEST, text);
     match reason {
-        None => (
+        None => Ending::new(
             StatusCode::SERVICE_UNAVAILABLE,
+            "again",
             "Not available at the moment",
-            "Wait a minute. Then go back to the application and sign in again.".to_owned(),
+            "<p>Wait a minute. Then go back to the application and sign in again.</p>",
         ),
-        Some(SignInPage::Expired) => (
+        Some(SignInPage::Expired) => Ending::new(
             StatusCode::BAD_REQUEST,
+            "again",
             "This page cannot be used any more",
-            "It was opened in another browser, was used already, or is too old. Go back to the \
-             application and sign in again."
-                .to_owned(),
+            "<p>It was opened in another browser, was used already, or is too old. Go back to the \
+             application and sign in again.</p>",
         ),
-        Some(SignInPage::Request(why)) => refused(&format!("Its request is not valid: {why}")),
-        Some(SignInPage::Client(ClientError::Unknown)) => refused(
+        Some(SignInPage::Request(why)) => invalid(&format!("Its request is not valid: {why}")),
+        Some(SignInPage::Client(ClientError::Unknown)) => invalid(
             "{server} does not know its client_id. Remove {server} from the application and add it \
              again",
         ),
         Some(SignInPage::Client(ClientError::Document(why))) => {
-            refused(&format!("{{server}} cannot check who it is: {why}"))
+            invalid(&format!("{{server}} cannot check who it is: {why}"))
         }
         Some(SignInPage::Client(ClientError::RedirectUri)) => {
-            refused("Its redirect_uri is not one that it has registered")
+            invalid("Its redirect_uri is not one that it has registered")
         }
-        Some(SignInPage::Client(ClientError::NotListed)) => {
-            let (_, title, text) = refused("Whoever runs {server} has not listed it");
-            (StatusCode::FORBIDDEN, title, text)
-        }
+        Some(SignInPage::Client(ClientError::NotListed)) => refused(
+            StatusCode::FORBIDDEN,
+            "Whoever runs {server} has not listed it",
+        ),
     }
 }

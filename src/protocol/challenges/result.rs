@@ -3,30 +3,17 @@
 use axum::response::Response;
 use http::StatusCode;
 
-use super::page::{Page, isolated};
-use crate::{ServerInfo, oauth::CallbackPage};
+use super::super::user_page::Ending;
+use crate::{ServerInfo, oauth::ChallengePage};
 
 /// Returns the page for a result.
-pub(super) fn result_page(result: CallbackPage, info: &ServerInfo) -> Response {
-    let (status, mark, title, text) = content_of(result);
-    let text = text.replace("{server}", &isolated(info.title()));
-    let page = Page {
-        style: "",
-        title,
-        main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
-        form_action: "'none'",
-        referrer_policy: "no-referrer",
-    };
-    let mut response = page.response(info);
-    *response.status_mut() = status;
-    response
+pub(super) fn result_page(result: ChallengePage, info: &ServerInfo) -> Response {
+    content_of(result).response(info)
 }
 
-/// Returns the status, the class of the title for the mark above it, the title, and the text, in
-/// which `{server}` is the server's title.
-fn content_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str, &'static str) {
+fn content_of(result: ChallengePage) -> Ending {
     match result {
-        CallbackPage::Completed => (
+        ChallengePage::Completed => Ending::new(
             StatusCode::OK,
             "done",
             "Done",
@@ -34,47 +21,47 @@ fn content_of(result: CallbackPage) -> (StatusCode, &'static str, &'static str, 
              <p>You can withdraw access at any time in the settings of the account that you \
              chose.</p>",
         ),
-        CallbackPage::NotAllowed => (
+        ChallengePage::NotAllowed => Ending::new(
             StatusCode::OK,
             "closed",
             "Not allowed",
             "<p>You did not allow access, and nothing was changed. You can close this window.</p>",
         ),
-        CallbackPage::InsufficientScopes => (
+        ChallengePage::InsufficientScopes => Ending::new(
             StatusCode::OK,
             "again",
             "Not everything was allowed",
             "<p>{server} needs everything that it asked for. Go back to where you found the \
              link, ask again, and allow all of it.</p>",
         ),
-        CallbackPage::Expired => (
+        ChallengePage::Expired => Ending::new(
             StatusCode::NOT_FOUND,
             "again",
             "This link has expired",
             "<p>Go back to where you found the link and ask for a new one.</p>",
         ),
-        CallbackPage::OtherBrowser => (
+        ChallengePage::OtherBrowser => Ending::new(
             StatusCode::BAD_REQUEST,
             "again",
             "This page cannot be used in this browser",
             "<p>It was opened in another browser, or too long ago. Go back to where you found \
              the link and follow it again.</p>",
         ),
-        CallbackPage::InUse => (
+        ChallengePage::InUse => Ending::new(
             StatusCode::CONFLICT,
             "closed",
             "This link is being used",
             "<p>A link works only once, and this one is being used in another window. You can \
              close this window.</p>",
         ),
-        CallbackPage::Failed => (
+        ChallengePage::Failed => Ending::new(
             StatusCode::OK,
             "again",
             "It did not work",
             "<p>{server} has not been given access. Go back to where you found the link and ask \
              for a new one.</p>",
         ),
-        CallbackPage::Unavailable => (
+        ChallengePage::Unavailable => Ending::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "again",
             "Not available at the moment",

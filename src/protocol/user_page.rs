@@ -1,0 +1,185 @@
+//! What the pages that users see in a browser share: the document, its style and its headers.
+//!
+//! Pages have no scripts, and load nothing. Their only style is in the document, and the content
+//! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
+//! isolated where its direction would reorder the text next to it.
+
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header::SET_COOKIE};
+
+use super::pages::{hash_source, html_response};
+use crate::{
+    ServerInfo,
+    oauth::{ConsentPage, RequestedScope},
+};
+
+const STYLE: &str = include_str!("user_page.css");
+
+/// The name of the field that the form of a consent page sends back.
+pub(super) const FIELD: &str = "form";
+
+/// The content of a page that asks for consent. Its texts are HTML.
+pub(super) struct Consent {
+    pub(super) title: String,
+    pub(super) main: String,
+    /// Added to the style that all pages share.
+    pub(super) style: &'static str,
+    /// The scheme of a client that is not reached over TLS: the browser goes there in the end.
+    pub(super) client_scheme: Option<String>,
+}
+
+impl Consent {
+    /// Returns the response with this page, which sets a cookie.
+    pub(super) fn response<A>(
+        &self,
+        consent: &ConsentPage<A>,
+        cookie: &str,
+        info: &ServerInfo,
+    ) -> Response {
+        // Chromium also applies this directive to the redirects that follow the form: to the provider,
+        // to wherever it leads, and to the client. On a local machine, the provider may not use TLS.
+        let local = if consent.is_https { "" } else { " http:" };
+        let client = self.client_scheme.as_ref();
+        let client = client.map_or_else(String::new, |scheme| format!(" {scheme}:"));
+        let page = Page {
+            title: &self.title,
+            main: &self.main,
+            form_action: &format!("'self' https:{local}{client}"),
+            style: self.style,
+            // With `no-referrer`, browsers would send the form with `Origin: null`, as from another
+            // site.
+            referrer_policy: "same-origin",
+        };
+        let mut response = page.response(info);
+        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+            response.headers_mut().insert(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// The content of a page on which a flow ends.
+pub(super) struct Ending {
+    pub(super) status: StatusCode,
+    /// The class of the title, for the mark above it.
+    pub(super) mark: &'static str,
+    pub(super) title: &'static str,
+    /// HTML, in which `{server}` is the server's title.
+    pub(super) text: String,
+}
+
+impl Ending {
+    pub(super) fn new(
+        status: StatusCode,
+        mark: &'static str,
+        title: &'static str,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            mark,
+            title,
+            text: text.into(),
+        }
+    }
+
+    pub(super) fn response(&self, info: &ServerInfo) -> Response {
+        let (mark, title) = (self.mark, self.title);
+        let text = self.text.replace("{server}", &isolated(info.title()));
+        let page = Page {
+            title,
+            main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
+            form_action: "'none'",
+            style: "",
+            referrer_policy: "no-referrer",
+        };
+        let mut response = page.response(info);
+        *response.status_mut() = self.status;
+        response
+    }
+}
+
+/// A page. Its texts are HTML.
+struct Page<'a> {
+    title: &'a str,
+    main: &'a str,
+    /// The sources in `form-action`.
+    form_action: &'a str,
+    style: &'static str,
+    referrer_policy: &'static str,
+}
+
+impl Page<'_> {
+    /// Returns the response with this page, which names the server.
+    fn response(&self, info: &ServerInfo) -> Response {
+        let policy = format!(
+            "default-src 'none'; style-src {}; base-uri 'none'; form-action {}; \
+             frame-ancestors 'none'",
+            hash_source(&format!("{STYLE}{}", self.style)),
+            self.form_action
+        );
+        html_response(self.html(info), &policy, self.referrer_policy)
+    }
+
+    fn html(&self, info: &ServerInfo) -> String {
+        let (title, main, style) = (self.title, self.main, self.style);
+        let (server, support) = (isolated(info.title()), support_of(info));
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n\
+             <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
+        )
+    }
+}
+
+/// Returns the link to the owner's support; empty if there is none.
+fn support_of(info: &ServerInfo) -> String {
+    let Some(url) = &info.support_url else {
+        return String::new();
+    };
+    let address = url
+        .strip_prefix("mailto:")
+        .and_then(|it| it.split('?').next());
+    let page = || url.trim_start_matches("https://").trim_end_matches('/');
+    let text = escaped(address.unwrap_or_else(page));
+    let url = escaped(url);
+    format!(
+        "<footer><p>Questions? <a href=\"{url}\" rel=\"noopener noreferrer\">{text}</a></p>\
+         </footer>\n"
+    )
+}
+
+/// Returns the list of scopes.
+pub(super) fn scope_list(scopes: &[RequestedScope]) -> String {
+    let item = |scope: &RequestedScope| {
+        // Many scopes are URLs, which fit on one line of a telephone only if they may break here.
+        let name = escaped(&scope.name).replace('/', "/<wbr>");
+        let description = scope.description.as_deref();
+        let description = description.map_or_else(String::new, |it| format!("{} ", isolated(it)));
+        format!("<li>{description}<code>{name}</code></li>\n")
+    };
+    let items: String = scopes.iter().map(item).collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+/// Returns escaped text whose direction does not affect the text next to it.
+pub(super) fn isolated(text: &str) -> String {
+    format!("<bdi>{}</bdi>", escaped(text))
+}
+
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
