@@ -16,9 +16,9 @@
 //! site's form can press it.
 //!
 //! Everything that passes through the browser is bound to it: `state` is signed, works only once,
-//! expires with its challenge, and is valid only with the cookie that the challenge's page has set;
-//! the PKCE verifier is derived from the same cookie. A challenge started in one browser cannot be
-//! finished in another.
+//! expires after a few minutes, and is valid only with the cookie that the challenge's page has
+//! set; the PKCE verifier is derived from the same cookie. A challenge started in one browser
+//! cannot be finished in another.
 //!
 //! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
 //! user's id can confirm the guess, as with every hash of a name.

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     StoreError,
+    clock::since_epoch,
     store::{Change, Start},
 };
 
@@ -125,6 +126,9 @@ impl ChallengeExchange {
             };
             if let Some(page) = pending.status.page() {
                 return Change::Leave(Err(page));
+            }
+            if since_epoch(self.records.clock.now()).as_secs() >= pending.returns_until {
+                return Change::Leave(Err(ChallengePage::OtherBrowser));
             }
             let status = ChallengeStatus::Exchanging;
             let exchanging = StoredChallenge { status, ..pending };

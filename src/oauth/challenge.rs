@@ -35,6 +35,9 @@ pub(super) struct StoredChallenge {
     /// All scopes requested from the provider, once the user has been redirected there.
     #[serde(rename = "asked_for")]
     pub(super) requested: Vec<String>,
+    /// The time until which the provider may redirect the browser back, in seconds since 1970: a call
+    /// that extends the challenge does not extend this.
+    pub(super) returns_until: u64,
     pub(super) status: ChallengeStatus,
 }
 
@@ -113,6 +116,7 @@ impl Broker {
                     provider: need.id.clone(),
                     scopes: scopes.clone(),
                     requested: Vec::new(),
+                    returns_until: 0,
                     status: ChallengeStatus::Pending,
                 };
                 return Change::Write(pending, nonce);

@@ -114,7 +114,7 @@ mod tests {
             "an-old-key-of-this-server-0123456789",
             "a-new-key-of-this-server-0123456789",
         );
-        let (old, rotated) = (EncryptionKeys::of(old), EncryptionKeys::of_all([new, old]));
+        let (old, rotated) = (EncryptionKeys::of([old]), EncryptionKeys::of([new, old]));
         let (form, state) = (own.form_token(&old), own.state(&old));
         let (id, signature) = split_state(&state).unwrap();
         assert_eq!(id, "c");
@@ -131,7 +131,7 @@ mod tests {
             assert!(!other.is_form_token(&rotated, &form));
             assert_eq!(other.returned(&rotated, signature), None);
         }
-        let other_key = EncryptionKeys::of(new);
+        let other_key = EncryptionKeys::of([new]);
         assert!(!own.is_form_token(&other_key, &form));
         assert_eq!(own.returned(&other_key, signature), None);
         // A signature for another purpose.

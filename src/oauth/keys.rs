@@ -120,12 +120,7 @@ impl EncryptionKeys {
     }
 
     #[cfg(test)]
-    pub(super) fn of(secret: &str) -> Self {
-        Self::of_all([secret])
-    }
-
-    #[cfg(test)]
-    pub(super) fn of_all<const N: usize>(secrets: [&str; N]) -> Self {
+    pub(super) fn of<const N: usize>(secrets: [&str; N]) -> Self {
         let keys = secrets.map(Secret::from).into_iter();
         Self {
             keys: keys.map(|it| (fingerprint(&it), it)).collect(),

@@ -67,7 +67,8 @@ impl Broker {
                 return Err(FlowError::Interrupted("the provider says so".to_owned()));
             }
             Some("invalid_scope") => return Err(failed("the provider says: invalid_scope")),
-            Some(_) => return Err(failed("the provider has returned an error")),
+            Some("server_error") => return Err(failed("the provider says: server_error")),
+            Some(_) => return Err(failed("the provider has returned another error")),
         }
         let code = query.get("code");
         let code = code.ok_or_else(|| failed("the response has no code"))?;

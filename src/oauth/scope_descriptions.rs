@@ -128,55 +128,39 @@ mod tests {
 
     #[test]
     fn scopes_have_the_descriptions_of_their_provider_or_the_owner() {
+        const EMAIL: &str = "See your email address";
         let new = || Provider::new("p", "c", "S", "https://p.example/a", "https://p.example/t");
         let openid = || Provider::openid("p", "c", "S", "https://p.example");
-        let email = "See your email address";
+        let (google, github) = (|| Provider::google("c", "S"), Provider::github("c", "S"));
+        let (microsoft, slack) = (|| Provider::microsoft("c", "S"), Provider::slack("c", "S"));
+        let (gmail, graph) = (
+            "https://www.googleapis.com/auth/gmail.send",
+            "https://graph.microsoft.com/Mail.Send",
+        );
         for (provider, scope, expected) in [
-            (
-                Provider::google("c", "S"),
-                "https://www.googleapis.com/auth/gmail.send",
-                Some("Send email as you"),
-            ),
-            (Provider::google("c", "S"), "email", Some(email)),
-            (Provider::google("c", "S"), "repo", None),
+            (google(), gmail, "Send email as you"),
+            (google(), "email", EMAIL),
+            (google(), "repo", ""),
             // Not a scope of GitHub.
-            (Provider::github("c", "S"), "email", None),
+            (github.clone(), "email", ""),
+            (github, "user:email", "See your email addresses"),
+            (microsoft(), graph, "Send email as you"),
+            (microsoft(), "Mail.Send", "Send email as you"),
             (
-                Provider::github("c", "S"),
-                "user:email",
-                Some("See your email addresses"),
-            ),
-            (
-                Provider::microsoft("c", "S"),
-                "https://graph.microsoft.com/Mail.Send",
-                Some("Send email as you"),
-            ),
-            (
-                Provider::microsoft("c", "S"),
-                "Mail.Send",
-                Some("Send email as you"),
-            ),
-            (
-                Provider::slack("c", "S"),
+                slack,
                 "chat:write",
-                Some("Send, change and delete messages as you"),
+                "Send, change and delete messages as you",
             ),
-            (openid(), "email", Some(email)),
+            (openid(), "email", EMAIL),
             // Another provider's scope with this name may allow more.
-            (new(), "email", None),
-            (new().describe_scope("email", "Read"), "email", Some("Read")),
-            (
-                openid().describe_scope("email", "Read"),
-                "email",
-                Some("Read"),
-            ),
-            (openid().describe_scope("email", ""), "email", None),
+            (new(), "email", ""),
+            (new().describe_scope("email", "Read"), "email", "Read"),
+            (openid().describe_scope("email", "Read"), "email", "Read"),
+            (openid().describe_scope("email", ""), "email", ""),
         ] {
-            assert_eq!(
-                provider.description_of(scope),
-                expected,
-                "{provider:?} {scope}"
-            );
+            let description = provider.description_of(scope);
+            let expected = Some(expected).filter(|it| !it.is_empty());
+            assert_eq!(description, expected, "{provider:?} {scope}");
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{
     },
     records::{Records, Versioned},
 };
-use crate::{StoreError, store::Over, text::clipped};
+use crate::{StoreError, clock::since_epoch, store::Over, text::clipped};
 
 /// The maximum length of a caller's name, in bytes. A name from an authorizer can have any length.
 const LONGEST_CALLER: usize = 256;
@@ -95,6 +95,7 @@ impl Broker {
         // wrote the same.
         let pending = StoredChallenge {
             requested: open.scopes,
+            returns_until: since_epoch(self.clock.now() + life).as_secs(),
             ..open.pending
         };
         let saved = (open.records).save(&open.record_id, &pending, life, open.over);

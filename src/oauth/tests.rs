@@ -5,8 +5,10 @@ use std::{
     time::Duration,
 };
 
+use http::{HeaderMap, header::COOKIE};
+
 use super::{
-    GrantRequest, OAuth, Provider,
+    Browser, BrowserResponse, ChallengePage, GrantRequest, OAuth, Parameters, Provider,
     broker::Broker,
     grant::{GRANT_LIFE, Grant, Grants, grant_record_id},
     records::{LIMITS, Versioned},
@@ -21,6 +23,8 @@ use crate::{
         memory::{Memory, MemoryLimits},
     },
 };
+
+const BASE: &str = "https://tools.example";
 
 fn broker() -> Arc<Broker> {
     broker_with(LIMITS)
@@ -53,7 +57,7 @@ fn request<'a>(
         caller,
         user,
         need,
-        base: Some("https://tools.example"),
+        base: Some(BASE),
         left: Duration::from_secs(10),
     }
 }
@@ -111,6 +115,42 @@ async fn each_request_extends_the_life_of_a_challenge() {
     assert_eq!(broker.status(&first).await, Ok("pending"));
     later(1);
     assert_eq!(broker.status(&first).await, Ok("failed"));
+}
+
+/// Calls extend the challenge, but not the time that its user has at the provider.
+#[tokio::test]
+async fn a_state_expires_before_its_challenge() {
+    let moved = Arc::default();
+    let (broker, need) = (broker_at(LIMITS, FIXED.movable(&moved)), requirement());
+    let later = |minutes: u64| moved.fetch_add(minutes * 60_000, Ordering::SeqCst);
+    for (minutes, expected) in [
+        (3, ChallengePage::NotAllowed),
+        (4, ChallengePage::OtherBrowser),
+    ] {
+        let challenge = async || broker.challenge(request("", "alice", &need)).await.unwrap();
+        let (id, mut headers) = (challenge().await.id, HeaderMap::new());
+        let page = broker.consent_page(&id, Browser::new(BASE, &headers));
+        let Ok(BrowserResponse::Consent { page, cookie }) = page.await else {
+            panic!("no consent page");
+        };
+        let (cookie, _) = cookie.split_once(';').unwrap();
+        headers.insert(COOKIE, cookie.parse().unwrap());
+        let browser = Browser::new(BASE, &headers);
+        let redirect = broker.start(&id, browser, Some(&page.form)).await;
+        let Ok(BrowserResponse::Redirect { url, .. }) = redirect else {
+            panic!("no redirect");
+        };
+        let url = reqwest::Url::parse(&url).unwrap();
+        let sent = Parameters::parse(url.query().unwrap().as_bytes()).unwrap();
+        let query = format!("error=access_denied&state={}", sent.get("state").unwrap());
+        later(6);
+        challenge().await;
+        later(minutes);
+        assert_eq!(broker.status(&id).await, Ok("pending"));
+        let query = Parameters::parse(query.as_bytes()).unwrap();
+        let page = broker.callback("google", query, browser).await;
+        assert_eq!(page, Ok(expected), "{minutes}");
+    }
 }
 
 /// A user who is at the provider comes back, however many strangers begin to sign in meanwhile.

@@ -4,6 +4,8 @@
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
 //! isolated where its direction would reorder the text next to it.
 
+use std::borrow::Cow;
+
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::SET_COOKIE};
 
@@ -65,24 +67,10 @@ pub(super) struct Ending {
     pub(super) mark: &'static str,
     pub(super) title: &'static str,
     /// HTML, in which `{server}` is the server's title.
-    pub(super) text: String,
+    pub(super) text: Cow<'static, str>,
 }
 
 impl Ending {
-    pub(super) fn new(
-        status: StatusCode,
-        mark: &'static str,
-        title: &'static str,
-        text: impl Into<String>,
-    ) -> Self {
-        Self {
-            status,
-            mark,
-            title,
-            text: text.into(),
-        }
-    }
-
     pub(super) fn response(&self, info: &ServerInfo) -> Response {
         let (mark, title) = (self.mark, self.title);
         let text = self.text.replace("{server}", &isolated(info.title()));

@@ -103,24 +103,29 @@ pub(super) fn ending_page(reason: Option<SignInPage>, info: &ServerInfo) -> Resp
 }
 
 fn content_of(reason: Option<SignInPage>) -> Ending {
+    let again = |status, title, text: String| Ending {
+        status,
+        mark: "again",
+        title,
+        text: text.into(),
+    };
     let refused = |status, text: &str| {
         let text = format!("<p>{text}. Nothing was changed. You can close this window.</p>");
-        Ending::new(status, "again", "This application cannot sign you in", text)
+        again(status, "This application cannot sign you in", text)
     };
     let invalid = |text: &str| refused(StatusCode::BAD_REQUEST, text);
     match reason {
-        None => Ending::new(
+        None => again(
             StatusCode::SERVICE_UNAVAILABLE,
-            "again",
             "Not available at the moment",
-            "<p>Wait a minute. Then go back to the application and sign in again.</p>",
+            "<p>Wait a minute. Then go back to the application and sign in again.</p>".to_owned(),
         ),
-        Some(SignInPage::Expired) => Ending::new(
+        Some(SignInPage::Expired) => again(
             StatusCode::BAD_REQUEST,
-            "again",
             "This page cannot be used any more",
             "<p>It was opened in another browser, was used already, or is too old. Go back to the \
-             application and sign in again.</p>",
+             application and sign in again.</p>"
+                .to_owned(),
         ),
         Some(SignInPage::Request(why)) => invalid(&format!("Its request is not valid: {why}")),
         Some(SignInPage::Client(ClientError::Unknown)) => invalid(
