@@ -10,54 +10,22 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::SET_COOKIE};
 
 use super::pages::{hash_source, html_response};
-use crate::{
-    ServerInfo,
-    oauth::{ConsentPage, RequestedScope},
-};
+use crate::{ServerInfo, oauth::RequestedScope};
 
 const STYLE: &str = include_str!("user_page.css");
 
 /// The name of the field that the form of a consent page sends back.
 pub(super) const FIELD: &str = "form";
 
-/// The content of a page that asks for consent. Its texts are HTML.
-pub(super) struct Consent {
-    pub(super) title: String,
-    pub(super) main: String,
-    /// Added to the style that all pages share.
-    pub(super) style: &'static str,
-    /// The scheme of a client that is not reached over TLS: the browser goes there in the end.
-    pub(super) client_scheme: Option<String>,
-}
-
-impl Consent {
-    /// Returns the response with this page, which sets a cookie.
-    pub(super) fn response<A>(
-        &self,
-        consent: &ConsentPage<A>,
-        cookie: &str,
-        info: &ServerInfo,
-    ) -> Response {
-        // Chromium also applies this directive to the redirects that follow the form: to the provider,
-        // to wherever it leads, and to the client. On a local machine, the provider may not use TLS.
-        let local = if consent.is_https { "" } else { " http:" };
-        let client = self.client_scheme.as_ref();
-        let client = client.map_or_else(String::new, |scheme| format!(" {scheme}:"));
-        let page = Page {
-            title: &self.title,
-            main: &self.main,
-            form_action: &format!("'self' https:{local}{client}"),
-            style: self.style,
-            // With `no-referrer`, browsers would send the form with `Origin: null`, as from another
-            // site.
-            referrer_policy: "same-origin",
-        };
-        let mut response = page.response(info);
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
-            response.headers_mut().insert(SET_COOKIE, cookie);
-        }
-        response
-    }
+/// Returns the sources to which the form of a consent page may lead. A client that is not reached
+/// over TLS has a `client_scheme`.
+///
+/// Chromium also applies this directive to the redirects that follow the form: to the provider, to
+/// wherever it leads, and to the client. On a local machine, the provider may not use TLS.
+pub(super) fn form_action(is_https: bool, client_scheme: Option<&str>) -> String {
+    let local = if is_https { "" } else { " http:" };
+    let client = client_scheme.map_or_else(String::new, |scheme| format!(" {scheme}:"));
+    format!("'self' https:{local}{client}")
 }
 
 /// The content of a page on which a flow ends.
@@ -77,9 +45,8 @@ impl Ending {
         let page = Page {
             title,
             main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
-            form_action: "'none'",
             style: "",
-            referrer_policy: "no-referrer",
+            form_action: None,
         };
         let mut response = page.response(info);
         *response.status_mut() = self.status;
@@ -88,25 +55,38 @@ impl Ending {
 }
 
 /// A page. Its texts are HTML.
-struct Page<'a> {
-    title: &'a str,
-    main: &'a str,
-    /// The sources in `form-action`.
-    form_action: &'a str,
-    style: &'static str,
-    referrer_policy: &'static str,
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    pub(super) main: &'a str,
+    /// Added to the style that all pages share.
+    pub(super) style: &'static str,
+    /// The sources in `form-action`, if the page has a form.
+    pub(super) form_action: Option<&'a str>,
 }
 
 impl Page<'_> {
     /// Returns the response with this page, which names the server.
     fn response(&self, info: &ServerInfo) -> Response {
+        // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
+        let (form_action, referrer) = match self.form_action {
+            Some(sources) => (sources, "same-origin"),
+            None => ("'none'", "no-referrer"),
+        };
         let policy = format!(
-            "default-src 'none'; style-src {}; base-uri 'none'; form-action {}; \
+            "default-src 'none'; style-src {}; base-uri 'none'; form-action {form_action}; \
              frame-ancestors 'none'",
-            hash_source(&format!("{STYLE}{}", self.style)),
-            self.form_action
+            hash_source(&format!("{STYLE}{}", self.style))
         );
-        html_response(self.html(info), &policy, self.referrer_policy)
+        html_response(self.html(info), &policy, referrer)
+    }
+
+    /// Returns the response with this page, which sets a cookie.
+    pub(super) fn with_cookie(&self, cookie: &str, info: &ServerInfo) -> Response {
+        let mut response = self.response(info);
+        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+            response.headers_mut().insert(SET_COOKIE, cookie);
+        }
+        response
     }
 
     fn html(&self, info: &ServerInfo) -> String {

@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use reqwest::Url;
 
-use super::super::user_page::{Consent, Ending, FIELD, escaped, isolated, scope_list};
+use super::super::user_page::{Ending, FIELD, Page, escaped, form_action, isolated, scope_list};
 use crate::{
     ServerInfo,
     auth::sign_in::{ClientError, SignInAsker, SignInPage},
@@ -22,14 +22,15 @@ pub(super) fn consent_page(
     info: &ServerInfo,
 ) -> Response {
     let url = Url::parse(&consent.asker.redirect_uri).ok();
-    let scheme = url.as_ref().map_or("https", Url::scheme);
-    let page = Consent {
-        title: format!("Sign in to {}?", escaped(info.title())),
-        main: main_of(consent, url.as_ref(), info),
+    let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
+    let action = form_action(consent.is_https, scheme);
+    let page = Page {
+        title: &format!("Sign in to {}?", escaped(info.title())),
+        main: &main_of(consent, url.as_ref(), info),
         style: SECOND_BUTTON,
-        client_scheme: (scheme != "https").then(|| scheme.to_owned()),
+        form_action: Some(&action),
     };
-    page.response(consent, cookie, info)
+    page.with_cookie(cookie, info)
 }
 
 fn main_of(consent: &ConsentPage<SignInAsker>, url: Option<&Url>, info: &ServerInfo) -> String {

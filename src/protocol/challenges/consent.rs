@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 
-use super::super::user_page::{Consent, FIELD, escaped, isolated, scope_list};
+use super::super::user_page::{FIELD, Page, escaped, form_action, isolated, scope_list};
 use crate::{
     ServerInfo,
     oauth::{ChallengeAsker, ConsentPage},
@@ -16,13 +16,14 @@ pub(super) fn consent_page(
     info: &ServerInfo,
 ) -> Response {
     let (server, provider) = (escaped(info.title()), escaped(&consent.provider));
-    let page = Consent {
-        title: format!("Allow {server} to use your {provider} account?"),
-        main: main_of(consent, info),
+    let action = form_action(consent.is_https, None);
+    let page = Page {
+        title: &format!("Allow {server} to use your {provider} account?"),
+        main: &main_of(consent, info),
         style: "",
-        client_scheme: None,
+        form_action: Some(&action),
     };
-    page.response(consent, cookie, info)
+    page.with_cookie(cookie, info)
 }
 
 fn main_of(consent: &ConsentPage<ChallengeAsker>, info: &ServerInfo) -> String {
