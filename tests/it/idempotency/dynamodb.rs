@@ -7,7 +7,7 @@ use lambda_tools::idempotency::{DynamoDb, Idempotency};
 use serde_json::{Value, json};
 use test_support::aws::{AwsProxy, Emulator};
 
-use super::{Fixture, assert_concurrent_repeats_run_once, assert_expires, assert_replays};
+use super::{Fixture, assert_concurrent_repeats_run_once, assert_expires};
 use crate::aws;
 
 /// An emulator of `DynamoDB` with a table.
@@ -33,9 +33,24 @@ impl Stores {
 #[ignore = "needs moto; run tests/all"]
 async fn a_call_has_one_effect() {
     let stores = Stores::start().await;
-    assert_replays(&stores.dynamodb()).await;
     assert_expires(stores.dynamodb()).await;
     assert_concurrent_repeats_run_once(&stores.dynamodb()).await;
+    let fixture = Fixture::new(&stores.dynamodb());
+    for (effects, id, input) in [
+        (1, "null", json!({"value": null})),
+        (
+            2,
+            "object",
+            json!({"value": {"b": 1, "a": ["é\u{0}\"", null]}}),
+        ),
+        (3, "large", json!({"value": "text ".repeat(70_000)})),
+        (4, "failure", json!({"then": "fail"})),
+    ] {
+        let first = fixture.call("Act.Do", id, input.clone()).await;
+        let again = fixture.call("Act.Do", id, input).await;
+        assert_eq!((again.is_replay, again.body), (true, first.body), "{id}");
+        assert_eq!(fixture.effects(), effects, "{id}");
+    }
 }
 
 /// The outcome does not fit into an item.
@@ -53,40 +68,6 @@ async fn a_call_whose_outcome_is_too_large_to_store_does_not_run_again() {
     assert_eq!(error["can_retry"], false);
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("has run"), "{error}");
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_new_call_costs_two_writes_and_a_replay_one() {
-    let stores = Stores::start().await;
-    let proxy = &stores.proxy;
-    let fixture = Fixture::new(&stores.dynamodb());
-    let actions = || {
-        proxy
-            .take_requests()
-            .into_iter()
-            .map(|(it, _)| it)
-            .collect::<Vec<_>>()
-    };
-    fixture.call("Act.Do", "cost", json!({})).await;
-    assert_eq!(actions(), ["PutItem", "PutItem"]);
-    fixture.call("Act.Do", "cost", json!({})).await;
-    assert_eq!(actions(), ["PutItem"]);
-    fixture
-        .call("Act.Do", "cost-retry", json!({"then": "retry"}))
-        .await;
-    assert_eq!(actions(), ["PutItem", "DeleteItem"]);
-    fixture.call("Act.Again", "cost", json!({})).await;
-    assert_eq!(actions(), [""; 0]);
-    let items = proxy.items("calls").await;
-    let item = &items[0];
-    // The time of the recorded events in seconds, plus an hour.
-    assert_eq!(item["expires_at"]["N"], "1696510800");
-    let id = format!("{:?}", item["id"]);
-    assert!(
-        !id.contains("cost"),
-        "ids chosen by callers are hashed: {id}"
-    );
 }
 
 /// Returns the size of an item in bytes, as DynamoDB documents it: the UTF-8 of names and texts,
@@ -109,9 +90,9 @@ fn size_of(item: &Value) -> usize {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn the_records_of_small_outcomes_take_one_write_unit() {
+async fn a_call_costs_two_small_writes_and_a_replay_one() {
     let stores = Stores::start().await;
-    let fixture = Fixture::new(&stores.dynamodb());
+    let (proxy, fixture) = (&stores.proxy, Fixture::new(&stores.dynamodb()));
     for (call_id, value, largest) in [
         ("sum", json!(8.5), 270),
         ("text", json!("x".repeat(300)), 570),
@@ -121,15 +102,31 @@ async fn the_records_of_small_outcomes_take_one_write_unit() {
         fixture
             .call("Act.Do", call_id, json!({"value": value}))
             .await;
-        let requests = stores.proxy.take_requests();
-        let sizes: Vec<_> = requests
-            .iter()
-            .map(|(_, it)| size_of(&it["Item"]))
-            .collect();
-        println!("{call_id}: {sizes:?}");
-        assert_eq!(sizes.len(), 2);
-        let is_small = sizes.iter().all(|size| *size <= largest);
-        assert!(is_small, "{call_id}: {sizes:?}");
+        let requests = proxy.take_requests();
+        assert_eq!(requests.len(), 2);
+        for (action, request) in requests {
+            let size = size_of(&request["Item"]);
+            assert!(action == "PutItem" && size <= largest, "{call_id}: {size}");
+        }
+    }
+    for (tool, id, input, actions) in [
+        ("Act.Do", "sum", json!({"value": 8.5}), &["PutItem"][..]),
+        (
+            "Act.Do",
+            "retry",
+            json!({"then": "retry"}),
+            &["PutItem", "DeleteItem"],
+        ),
+        ("Act.Again", "sum", json!({}), &[]),
+    ] {
+        fixture.call(tool, id, input).await;
+        assert_eq!(proxy.take_actions(), actions, "{tool} {id}");
+    }
+    for item in proxy.items("calls").await {
+        // The time of the recorded events in seconds, plus an hour.
+        assert_eq!(item["expires_at"]["N"], "1696510800");
+        // Ids chosen by callers are hashed.
+        assert_eq!(item["id"]["S"].as_str().unwrap().len(), 64);
     }
 }
 
@@ -140,11 +137,8 @@ async fn a_write_whose_response_is_lost_counts_once() {
     let fixture = Fixture::new(&stores.dynamodb());
     stores.proxy.lose_next_response();
     let first = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
-    assert_eq!(
-        first.json()["value"],
-        1,
-        "the function recognizes its own claim"
-    );
+    // The function recognizes its own claim.
+    assert_eq!(first.json()["value"], 1);
     assert_eq!(stores.proxy.take_requests().len(), 3);
     let again = fixture.call("Act.Do", "lost", json!({"value": 1})).await;
     assert_eq!((again.is_replay, fixture.effects()), (true, 1));
@@ -156,17 +150,6 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
     let mut stores = Stores::start().await;
     let proxy = &stores.proxy;
     let strict = Fixture::new(&stores.dynamodb());
-    let detail_of = async |code: &str| {
-        proxy.fail_with(400, code, "");
-        let reply = strict.call("Act.Do", "down", json!({})).await;
-        assert_eq!(reply.status, 400);
-        let text = |name: &str| reply.json()[name].as_str().unwrap().to_owned();
-        assert_eq!(
-            text("message"),
-            "The tool server is temporarily unavailable"
-        );
-        text("developer_message")
-    };
     for (code, what) in [
         (
             "AccessDeniedException",
@@ -180,25 +163,29 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
         ("ThrottlingException", "throttled"),
         ("InternalServerError", "not available"),
     ] {
-        let detail = detail_of(code).await;
+        proxy.fail_with(400, code, "");
+        let reply = strict.call("Act.Do", "down", json!({})).await;
+        assert_eq!((reply.status, strict.effects()), (400, 0));
+        let body = reply.json();
+        assert_eq!(
+            body["message"],
+            "The tool server is temporarily unavailable"
+        );
+        let detail = body["developer_message"].as_str().unwrap();
         assert!(detail.contains(what), "{detail}");
     }
-    assert_eq!(strict.effects(), 0);
     // A call that needs no record needs no store.
-    assert_eq!(
-        strict.call("Act.Again", "down", json!({})).await.status,
-        200
-    );
+    let reply = strict.call("Act.Again", "down", json!({})).await;
+    assert_eq!((reply.status, strict.effects()), (200, 1));
     proxy.open();
     stores.emulator.stop();
     let hasty = stores.dynamodb().timeout(Duration::from_millis(300));
-    let strict = Fixture::with(&hasty, &strict.effects);
-    let reply = strict.call("Act.Do", "down", json!({})).await;
-    assert_eq!((reply.status, strict.effects()), (400, 1));
-    let best_effort = Fixture::new(&hasty.best_effort());
-    for _ in 0..2 {
-        let reply = best_effort.call("Act.Do", "down", json!({})).await;
-        assert_eq!(reply.status, 200);
+    for (idempotency, status) in [(hasty.clone(), 400), (hasty.best_effort(), 200)] {
+        let fixture = Fixture::new(&idempotency);
+        for run in 1..3 {
+            let reply = fixture.call("Act.Do", "down", json!({})).await;
+            assert_eq!(reply.status, status);
+            assert_eq!(fixture.effects(), if status == 200 { run } else { 0 });
+        }
     }
-    assert_eq!(best_effort.effects(), 2);
 }

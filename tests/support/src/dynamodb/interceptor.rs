@@ -39,8 +39,6 @@ pub struct Applied {
 pub enum OnRequest {
     /// Applies it.
     Apply,
-    /// Does not apply it, and closes the connection.
-    Lose,
 }
 
 /// The treatment of a request after it was applied.
@@ -48,8 +46,6 @@ pub enum OnRequest {
 pub enum OnResponse {
     /// Sends the response.
     Send,
-    /// Closes the connection instead.
-    Lose,
     /// Never responds.
     Ignore,
 }

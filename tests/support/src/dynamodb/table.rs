@@ -1,22 +1,43 @@
-//! A table, and the four operations on its items.
+//! A table, and the four operations on its items with the expressions that the library has.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{
-    Operation,
-    condition::Condition,
-    error::ApiError,
-    item::{Attribute, Item, attributes, check_size, to_json},
-    update::{Update, with_names},
-};
+use super::Operation;
 
-/// The longest partition key, in bytes.
-const LONGEST_KEY: usize = 2048;
+/// An item, in the format of requests and responses: each attribute is an object with its type.
+type Item = Map<String, Value>;
+
+/// An error that a request gets instead of a result.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) status: u16,
+    pub(super) body: Value,
+}
+
+impl ApiError {
+    /// Creates the error for a request that DynamoDB may support and this server does not. No AWS
+    /// client retries its status.
+    pub(super) fn unsupported(what: &str) -> Self {
+        let message = format!("the test's DynamoDB does not support {what}");
+        eprintln!("{message}");
+        let body = json!({"__type": "UnsupportedByTheTest", "message": message});
+        Self { status: 501, body }
+    }
+
+    fn condition_failed(item: Option<&Item>) -> Self {
+        let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+        let mut body = json!({"__type": kind, "message": "The conditional request failed"});
+        if let Some(item) = item {
+            body["Item"] = json!(item);
+        }
+        Self { status: 400, body }
+    }
+}
 
 /// The items, by the partition key `id`, a string. There is no sort key.
 #[derive(Default)]
@@ -30,147 +51,103 @@ impl Table {
         self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns all items, by their ids.
+    pub(super) fn all(&self) -> Vec<Value> {
+        self.items().values().map(|item| json!(item)).collect()
+    }
+
     /// Carries out a request on this table.
     pub(super) fn apply(&self, operation: Operation, body: &Value) -> Result<Value, ApiError> {
         check_parameters(operation, body)?;
-        match operation {
-            Operation::GetItem => {
-                let id = id_of(&attributes(&body["Key"])?, true)?;
-                let item = self.items().get(&id).map(to_json);
-                Ok(item.map_or_else(|| json!({}), |item| json!({"Item": item})))
-            }
-            Operation::PutItem => {
-                let item = attributes(&body["Item"])?;
-                let id = id_of(&item, false)?;
-                check_size(&item)?;
-                self.write(body, id, |_, _| Ok(Some(item)))
-            }
-            Operation::DeleteItem => {
-                let id = id_of(&attributes(&body["Key"])?, true)?;
-                self.write(body, id, |_, _| Ok(None))
-            }
-            Operation::UpdateItem => {
-                let id = id_of(&attributes(&body["Key"])?, true)?;
-                let update = Update::parse(body)?;
-                self.write(body, id.clone(), |current, values| {
-                    let item = update.apply(id, current, values)?;
-                    check_size(&item)?;
-                    Ok(Some(item))
-                })
-            }
-        }
-    }
-
-    /// Writes or deletes an item if the request's condition is met. `next` makes the new item of the
-    /// current one and the request's values.
-    fn write(
-        &self,
-        body: &Value,
-        id: String,
-        next: impl FnOnce(Option<&Item>, &Item) -> Result<Option<Item>, ApiError>,
-    ) -> Result<Value, ApiError> {
-        let values = match &body["ExpressionAttributeValues"] {
-            Value::Null => Item::new(),
-            values => attributes(values)?,
+        let key = match operation {
+            Operation::PutItem => &body["Item"],
+            _ => &body["Key"],
         };
-        let Some(expression) = body["ConditionExpression"].as_str() else {
-            // Every write of the library has a condition; without one, it could replace anything.
-            return Err(ApiError::unsupported("a write without a condition"));
-        };
-        let condition = Condition::parse(&with_names(expression, body)?)?;
+        let id = key["id"]["S"].as_str().filter(|it| !it.is_empty());
+        let id = id.ok_or_else(|| ApiError::unsupported("a key without the text 'id'"))?;
         let mut items = self.items();
-        let current = items.get(&id);
-        if !condition.is_met(current, &values) {
-            let is_returned = body["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD";
-            let current = current.filter(|_| is_returned).cloned();
-            return Err(ApiError::condition_failed(current));
+        let current = items.get(id);
+        if operation == Operation::GetItem {
+            return Ok(current.map_or_else(|| json!({}), |item| json!({"Item": item})));
         }
-        match next(current, &values)? {
-            Some(item) => items.insert(id, item),
-            None => items.remove(&id),
+        // Every write of the library has a condition; without one, it could replace anything.
+        let condition = body["ConditionExpression"].as_str().unwrap_or_default();
+        if !is_met(condition, current, &body["ExpressionAttributeValues"])? {
+            let is_returned = body["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD";
+            return Err(ApiError::condition_failed(current.filter(|_| is_returned)));
+        }
+        let next = match operation {
+            Operation::PutItem => body["Item"].as_object().cloned(),
+            Operation::UpdateItem => Some(counted(current, body)?),
+            _ => None,
+        };
+        match next {
+            Some(item) => items.insert(id.to_owned(), item),
+            None => items.remove(id),
         };
         Ok(json!({}))
     }
+}
 
-    /// Returns all items, by their ids.
-    pub(super) fn all(&self) -> Vec<Value> {
-        self.items().values().map(to_json).collect()
-    }
+/// Returns a number of an item. DynamoDB writes numbers as texts.
+fn number(attribute: &Value) -> Option<u64> {
+    attribute["N"].as_str()?.parse().ok()
+}
 
-    /// Changes an item.
-    pub(super) fn change(&self, id: &str, change: impl FnOnce(&mut Value)) {
-        let mut items = self.items();
-        let item = items.get_mut(id).expect("there is such an item");
-        let mut changed = to_json(item);
-        change(&mut changed);
-        *item = attributes(&changed).unwrap_or_else(|_| panic!("{changed} is no item"));
+/// Returns true if the current item, or its absence, meets a condition. No comparison with an absent
+/// attribute is met.
+fn is_met(condition: &str, item: Option<&Item>, values: &Value) -> Result<bool, ApiError> {
+    let current = |name: &str| item.and_then(|it| number(it.get(name)?));
+    let value = |name: &str| number(&values[name]);
+    let is_reached = |time: &str, now: &str| current(time).is_some_and(|it| Some(it) <= value(now));
+    match condition {
+        "version = :version" => Ok(item.is_some() && current("version") == value(":version")),
+        "attribute_not_exists(id) OR free_at <= :now \
+         OR (attribute_not_exists(free_at) AND expires_at <= :seconds)" => Ok(item.is_none()
+            || is_reached("free_at", ":now")
+            || (current("free_at").is_none() && is_reached("expires_at", ":seconds"))),
+        "attribute_not_exists(#count) OR #count < :limit" => {
+            Ok(current("count").is_none_or(|it| Some(it) < value(":limit")))
+        }
+        other => Err(ApiError::unsupported(&format!("the condition '{other}'"))),
     }
+}
 
-    pub(super) fn len(&self) -> usize {
-        self.items().len()
+/// Returns the item after its number was raised. An absent number counts as zero.
+fn counted(current: Option<&Item>, body: &Value) -> Result<Item, ApiError> {
+    let update = body["UpdateExpression"].as_str().unwrap_or_default();
+    let is_known = update == "ADD #count :one SET expires_at = :expires, version = :version";
+    if !is_known || body["ExpressionAttributeNames"] != json!({"#count": "count"}) {
+        return Err(ApiError::unsupported(&format!("the update '{update}'")));
     }
+    let values = &body["ExpressionAttributeValues"];
+    let mut item = current.cloned().unwrap_or_default();
+    let count = item.get("count").and_then(number).unwrap_or(0) + number(&values[":one"]).unwrap();
+    item.insert("id".to_owned(), body["Key"]["id"].clone());
+    item.insert("count".to_owned(), json!({"N": count.to_string()}));
+    item.insert("expires_at".to_owned(), values[":expires"].clone());
+    item.insert("version".to_owned(), values[":version"].clone());
+    Ok(item)
 }
 
 /// Refuses parameters that this table would ignore.
 fn check_parameters(operation: Operation, body: &Value) -> Result<(), ApiError> {
-    let known: &[&str] = match operation {
-        Operation::GetItem => &["TableName", "Key", "ConsistentRead"],
-        Operation::PutItem => &[
-            "TableName",
-            "Item",
-            "ConditionExpression",
-            "ExpressionAttributeValues",
-            "ReturnValuesOnConditionCheckFailure",
-        ],
-        Operation::UpdateItem => &[
-            "TableName",
-            "Key",
-            "ConditionExpression",
-            "ExpressionAttributeNames",
-            "ExpressionAttributeValues",
-            "UpdateExpression",
-        ],
-        Operation::DeleteItem => &[
-            "TableName",
-            "Key",
-            "ConditionExpression",
-            "ExpressionAttributeValues",
-            "ReturnValuesOnConditionCheckFailure",
-        ],
+    let own: &[&str] = match operation {
+        // Here every read is consistent, in DynamoDB only those that ask for it.
+        Operation::GetItem if body["ConsistentRead"] == true => &["Key", "ConsistentRead"],
+        Operation::GetItem => return Err(ApiError::unsupported("reads that are not consistent")),
+        Operation::PutItem => &["Item", "ReturnValuesOnConditionCheckFailure"],
+        Operation::DeleteItem => &["Key"],
+        Operation::UpdateItem => &["Key", "ExpressionAttributeNames", "UpdateExpression"],
     };
-    let object = body
-        .as_object()
-        .ok_or_else(|| ApiError::serialization("the body is no JSON object"))?;
-    if let Some(unknown) = object.keys().find(|name| !known.contains(&&***name)) {
-        return Err(ApiError::unsupported(format!("the parameter {unknown}")));
-    }
-    // Here every read is consistent, in DynamoDB only those that ask for it.
-    if operation == Operation::GetItem && body["ConsistentRead"] != true {
-        return Err(ApiError::unsupported("reads that are not consistent"));
-    }
-    Ok(())
-}
-
-/// Returns the partition key of an item, or of a key, which has no other attributes.
-fn id_of(item: &Item, is_key: bool) -> Result<String, ApiError> {
-    const MISMATCH: &str = "The provided key element does not match the schema";
-    match item.get("id") {
-        _ if is_key && item.len() != 1 => Err(ApiError::validation(MISMATCH)),
-        Some(Attribute::Text(id)) if id.is_empty() => Err(ApiError::validation(
-            "One or more parameter values are not valid. The AttributeValue for a key attribute \
-             cannot contain an empty string value. Key: id",
-        )),
-        Some(Attribute::Text(id)) if id.len() > LONGEST_KEY => Err(ApiError::validation(
-            "One or more parameter values were invalid: Size of hashkey has exceeded the maximum \
-             size limit of 2048 bytes",
-        )),
-        Some(Attribute::Text(id)) => Ok(id.clone()),
-        _ if is_key => Err(ApiError::validation(MISMATCH)),
-        Some(_) => Err(ApiError::validation(
-            "One or more parameter values were invalid: Type mismatch for key id",
-        )),
-        None => Err(ApiError::validation(
-            "One or more parameter values were invalid: Missing the key id in the item",
-        )),
+    let shared = [
+        "TableName",
+        "ConditionExpression",
+        "ExpressionAttributeValues",
+    ];
+    let mut names = body.as_object().into_iter().flat_map(Map::keys);
+    match names.find(|name| !own.contains(&&***name) && !shared.contains(&&***name)) {
+        Some(unknown) => Err(ApiError::unsupported(&format!("the parameter {unknown}"))),
+        None => Ok(()),
     }
 }
