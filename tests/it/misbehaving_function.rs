@@ -130,14 +130,11 @@ async fn the_log_line_of_a_call_matches_its_response() {
     // A result that is too large to send is also a failure in the log.
     assert_eq!(bodies[0]["success"], false);
     assert_eq!(calls[0]["outcome"], "failure");
-    assert_eq!(calls[0]["reason"], "too_large");
-    assert_eq!(calls[5]["reason"], "timed_out");
-    assert!(
-        calls[0]["developer_message"]
-            .as_str()
-            .unwrap()
-            .contains("can be sent")
-    );
+    let detail = calls[0]["developer_message"].as_str().unwrap();
+    assert!(detail.contains("can be sent"), "{detail}");
+    for (nth, reason) in [(0, "too_large"), (3, "unknown_tool"), (5, "timed_out")] {
+        assert_eq!(calls[nth]["reason"], reason);
+    }
     // A generated call id is in the response, in the call's line and in the tool's lines.
     let of_tool = lines
         .iter()
@@ -148,7 +145,6 @@ async fn the_log_line_of_a_call_matches_its_response() {
     assert_eq!(&of_tool.unwrap()["call_id"], generated);
     assert_eq!(calls[2]["call_id"], longest_id);
     assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
-    assert_eq!(calls[3]["reason"], "unknown_tool");
     assert_eq!(
         bodies[4]["error"]["developer_message"],
         "x".repeat(1_000_000)
