@@ -3,13 +3,15 @@
 //! Published emulators serve other tests: moto checks a condition and writes in two steps, so that
 //! two concurrent requests may both succeed; dynalite does not return the item of a failed
 //! condition. This server has the four operations that the library uses. Each checks its condition
-//! and writes under one lock, and what the server does not know is an error. An [`Interceptor`] can
-//! delay requests and withhold responses. A test compares the results with moto's.
+//! and writes under one lock, and what the server does not know is an error. A test compares the
+//! results with moto's.
 
-mod interceptor;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use axum::{
     Router,
@@ -20,42 +22,65 @@ use axum::{
 };
 use serde_json::Value;
 
+use tokio::sync::Notify;
+
 use crate::{Served, answer};
-use interceptor::Nothing;
-pub use interceptor::{
-    Applied, Interception, Interceptor, OnRequest, OnResponse, Operation, Request,
-};
-use table::{ApiError, Table};
+use table::{ApiError, Operation, Table};
 
 /// The server. It stops when dropped.
 pub struct DynamoDb {
     served: Served,
-    state: Arc<Table>,
+    service: Arc<Service>,
 }
 
 struct Service {
     name: String,
-    table: Arc<Table>,
-    interceptor: Arc<dyn Interceptor>,
+    table: Table,
+    /// The number of writes of whole items so far.
+    writes: AtomicUsize,
+    stall: Option<Stall>,
+}
+
+/// A write that gets no response.
+struct Stall {
+    nth: usize,
+    is_applied: bool,
+    reached: Notify,
 }
 
 impl DynamoDb {
     /// Starts a server with one table, which is empty.
     pub async fn start(table: &str) -> Self {
-        Self::intercepted(table, Arc::new(Nothing)).await
+        Self::start_with(table, None).await
     }
 
-    /// Starts the same, with an interceptor of its requests.
-    pub async fn intercepted(table: &str, interceptor: Arc<dyn Interceptor>) -> Self {
-        let state = Arc::<Table>::default();
+    /// Starts a server that does not respond to one of the writes of items, which it applies or not.
+    pub async fn stalling(table: &str, nth: usize, is_applied: bool) -> Self {
+        let reached = Notify::new();
+        let stall = Stall {
+            nth,
+            is_applied,
+            reached,
+        };
+        Self::start_with(table, Some(stall)).await
+    }
+
+    async fn start_with(table: &str, stall: Option<Stall>) -> Self {
         let service = Arc::new(Service {
             name: table.to_owned(),
-            table: Arc::clone(&state),
-            interceptor,
+            table: Table::default(),
+            writes: AtomicUsize::new(0),
+            stall,
         });
-        let router = Router::new().fallback(respond).with_state(service);
-        let served = Served::start(router).await;
-        Self { served, state }
+        let router = Router::new().fallback(respond);
+        let served = Served::start(router.with_state(Arc::clone(&service))).await;
+        Self { served, service }
+    }
+
+    /// Waits for the write that gets no response.
+    pub async fn stalled(&self) {
+        let stall = self.service.stall.as_ref();
+        stall.expect("it stalls").reached.notified().await;
     }
 
     /// Returns its URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -65,7 +90,7 @@ impl DynamoDb {
 
     /// Returns all items of the table, as JSON, by their ids.
     pub fn items(&self) -> Vec<Value> {
-        self.state.all()
+        self.service.table.all()
     }
 
     /// Returns the number of items.
@@ -82,38 +107,33 @@ impl DynamoDb {
 async fn respond(State(service): State<Arc<Service>>, headers: HeaderMap, body: Bytes) -> Response {
     // A task of its own goes on when the client closes the connection.
     let handled = tokio::spawn(async move { service.handle(&headers, &body).await });
-    let (status, body) = handled.await.unwrap();
+    let (status, body) = match handled.await.unwrap() {
+        Ok(body) => (200, body),
+        Err(error) => (error.status, error.body),
+    };
     let headers = [("content-type", "application/x-amz-json-1.0")];
     answer(status, &headers, body.to_string())
 }
 
 impl Service {
-    async fn handle(&self, headers: &HeaderMap, body: &[u8]) -> (u16, Value) {
-        let request = match self.decode(headers, body) {
-            Ok(request) => request,
-            Err(error) => return (error.status, error.body),
+    async fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
+        let (operation, body) = self.decode(headers, body)?;
+        let is_stalled = |it: &&Stall| {
+            operation == Operation::PutItem
+                && self.writes.fetch_add(1, Ordering::SeqCst) + 1 == it.nth
         };
-        let OnRequest::Apply = self.interceptor.on_request(&request).await;
-        let applied = match self.table.apply(request.operation, &request.body) {
-            Ok(body) => Applied {
-                status: 200,
-                body,
-                has_written: request.operation != Operation::GetItem,
-            },
-            Err(error) => Applied {
-                status: error.status,
-                body: error.body,
-                has_written: false,
-            },
+        let Some(stall) = self.stall.as_ref().filter(is_stalled) else {
+            return self.table.apply(operation, &body);
         };
-        match self.interceptor.on_response(&request, &applied).await {
-            OnResponse::Send => (applied.status, applied.body),
-            // Until the client closes the connection.
-            OnResponse::Ignore => std::future::pending().await,
+        if stall.is_applied {
+            self.table.apply(operation, &body)?;
         }
+        stall.reached.notify_one();
+        // Until the client closes the connection.
+        std::future::pending().await
     }
 
-    fn decode(&self, headers: &HeaderMap, body: &[u8]) -> Result<Request, ApiError> {
+    fn decode(&self, headers: &HeaderMap, body: &[u8]) -> Result<(Operation, Value), ApiError> {
         let target = headers["x-amz-target"].to_str().unwrap_or_default();
         let operation = match target {
             "DynamoDB_20120810.GetItem" => Operation::GetItem,
@@ -130,6 +150,6 @@ impl Service {
         if body["TableName"] != *self.name {
             return Err(ApiError::unsupported("another table"));
         }
-        Ok(Request { operation, body })
+        Ok((operation, body))
     }
 }

@@ -18,7 +18,7 @@ use axum::{
     response::Response,
     routing::post,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     Served, answer,
@@ -107,14 +107,12 @@ impl Function {
     pub async fn start(command: fn() -> Command, environment: &[(&str, &str)]) -> Self {
         let mut lambda = None;
         let api = Served::start_with(async |url| {
-            let mut environment: Vec<_> = environment
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect();
-            environment.push(("AWS_ENDPOINT_URL_LAMBDA".to_owned(), url.to_owned()));
+            let own = ("AWS_ENDPOINT_URL_LAMBDA", url);
+            let all = environment.iter().copied().chain([own]);
+            let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let started = lambda.insert(Arc::new(Lambda {
                 command,
-                environment,
+                environment: all.collect(),
                 idle: Mutex::default(),
                 busy: Mutex::default(),
                 limits: Mutex::default(),
@@ -197,9 +195,8 @@ impl Drop for Function {
 
 impl Lambda {
     async fn start(&self) -> Platform {
-        let environment: Vec<_> = self
-            .environment
-            .iter()
+        let environment = self.environment.iter();
+        let environment: Vec<_> = environment
             .map(|(name, value)| (&**name, &**value))
             .collect();
         Platform::start(&mut (self.command)(), &[], &environment).await
@@ -215,7 +212,7 @@ impl Lambda {
         let process = platform.function.child.id();
         locked(&self.busy).insert(process, event.clone());
         // The time that an instance takes to start is not the invocation's.
-        let delivered = platform.deliver_with(event, limit, client_context).await;
+        let delivered = platform.deliver(event, limit, client_context).await;
         let deadline = delivered + limit;
         let report = loop {
             let soon = Instant::now() + Duration::from_millis(20);
@@ -259,12 +256,8 @@ async fn accept_invocation(
     let event: Value = serde_json::from_slice(&body).unwrap();
     let treatment = *locked(&lambda.treatment);
     if let Treatment::Refuse(status, code) = treatment {
-        let message = json!({"Message": "The test refuses it."}).to_string();
-        let headers = [
-            ("content-type", "application/json"),
-            ("x-amzn-errortype", code),
-        ];
-        return answer(status, &headers, message);
+        let headers = [("x-amzn-errortype", code)];
+        return answer(status, &headers, r#"{"Message": "The test refuses it."}"#);
     }
     match treatment {
         Treatment::Deliver | Treatment::DeliverUnanswered => lambda.deliver(&event),

@@ -292,13 +292,9 @@ impl Platform {
         self.reports(1).await.remove(0)
     }
 
-    /// Sends an event, and waits until the function gets it; returns the time at which it did.
-    pub async fn deliver(&mut self, event: &Value, limit: Duration) -> Instant {
-        self.deliver_with(event, limit, None).await
-    }
-
-    /// Does the same, perhaps with a client context.
-    pub async fn deliver_with(
+    /// Sends an event, perhaps with a client context, and waits until the function gets it; returns
+    /// the time at which it did.
+    pub async fn deliver(
         &mut self,
         event: &Value,
         limit: Duration,

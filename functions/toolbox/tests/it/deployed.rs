@@ -1,22 +1,15 @@
 //! The function as it is deployed, with the features of production, under a runtime API.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 use test_support::{
     aws::CREDENTIALS,
-    dynamodb::{
-        Applied, DynamoDb, Interception, Interceptor, OnRequest, OnResponse, Operation, Request,
-    },
+    dynamodb::DynamoDb,
     lambda::{LONG, Platform, calling},
 };
-use tokio::sync::Notify;
 
 use crate::support::{faults, toolbox};
 use events::{Stub, TWILIO_KEY};
@@ -90,64 +83,53 @@ async fn a_tool_that_never_ends_fails_in_time() {
     assert!(!failed && answer.to_string().contains(no_time), "{answer}");
 }
 
-/// Does not respond to the second write of a call, which records its outcome.
-#[derive(Default)]
-struct AtOutcome {
-    writes: AtomicUsize,
-    reached: Notify,
-}
-
-impl Interceptor for AtOutcome {
-    fn on_request<'a>(&'a self, request: &'a Request) -> Interception<'a, OnRequest> {
-        let is_write = request.operation == Operation::PutItem;
-        if is_write && self.writes.fetch_add(1, Ordering::SeqCst) == 1 {
-            self.reached.notify_one();
-            return Box::pin(std::future::pending());
-        }
-        Box::pin(std::future::ready(OnRequest::Apply))
-    }
-
-    fn on_response<'a>(&'a self, _: &'a Request, _: &'a Applied) -> Interception<'a, OnResponse> {
-        Box::pin(std::future::ready(OnResponse::Send))
-    }
-}
-
 /// `docs/idempotency.md`, for a tool that runs at most once: its effect is a message.
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
 async fn a_call_whose_process_is_killed_after_its_effect_has_no_second_one() {
-    let interceptor = Arc::new(AtOutcome::default());
-    let table = DynamoDb::intercepted("calls", Arc::clone(&interceptor) as _).await;
-    let stub = Stub::start().await;
-    let (table, twilio) = (table.url(), stub.url());
-    let mut environment = CREDENTIALS.to_vec();
-    environment.extend([
-        ("TOOLS_IDEMPOTENCY", "dynamodb"),
-        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", &table),
-        ("TWILIO_URL", &twilio),
-        ("TWILIO_API_KEY", TWILIO_KEY),
-    ]);
-    let input = json!({"to": "+15005550006", "message": "Hi"});
-    let body = json!({"tool_id": "SMS.Send", "call_id": "killed", "input": input});
-    let event = calling(&body, &[]);
-    let limit = Duration::from_secs(3);
-    let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-    let delivered = platform.deliver_with(&event, limit, None).await;
-    interceptor.reached.notified().await;
-    platform.function.signal("KILL");
-    assert!(platform.function.has_ended_within(5));
-    drop(platform);
-    assert_eq!(stub.requests().len(), 1);
-    // Lambda starts another process. The claim is free after the deadline, and the two seconds by
-    // which clocks may differ.
-    let mut next = Platform::start(&mut toolbox(), &[], &environment).await;
-    let free = delivered + limit + Duration::from_secs(3);
-    tokio::time::sleep_until(free.into()).await;
-    let answer = call(&mut next, event, LONG).await;
-    let message = "This call was cut off, and may have had its effect";
-    assert_eq!(answer["error"]["message"], message, "{answer}");
-    assert_eq!(stub.requests().len(), 1);
+    for is_recorded in [false, true] {
+        // The second write of a call records its outcome.
+        let dynamodb = DynamoDb::stalling("calls", 2, is_recorded).await;
+        let stub = Stub::start().await;
+        let (table, twilio) = (dynamodb.url(), stub.url());
+        let environment = [
+            &CREDENTIALS[..],
+            &[
+                ("TOOLS_IDEMPOTENCY", "dynamodb"),
+                ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+                ("AWS_ENDPOINT_URL_DYNAMODB", &table),
+                ("TWILIO_URL", &twilio),
+                ("TWILIO_API_KEY", TWILIO_KEY),
+            ],
+        ]
+        .concat();
+        let input = json!({"to": "+15005550006", "message": "Hi"});
+        let body = json!({"tool_id": "SMS.Send", "call_id": "killed", "input": input});
+        let event = calling(&body, &[]);
+        let limit = Duration::from_secs(3);
+        let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
+        let delivered = platform.deliver_with(&event, limit, None).await;
+        dynamodb.stalled().await;
+        platform.function.signal("KILL");
+        assert!(platform.function.has_ended_within(5));
+        drop(platform);
+        assert_eq!(stub.requests().len(), 1);
+        // Lambda starts another process. The claim is free after the deadline, and the two seconds
+        // by which clocks may differ.
+        let mut next = Platform::start(&mut toolbox(), &[], &environment).await;
+        if !is_recorded {
+            let free = delivered + limit + Duration::from_secs(3);
+            tokio::time::sleep_until(free.into()).await;
+        }
+        let answer = call(&mut next, event, LONG).await;
+        if is_recorded {
+            assert_eq!(answer["success"], true, "{answer}");
+        } else {
+            let message = "This call was cut off, and may have had its effect";
+            assert_eq!(answer["error"]["message"], message, "{answer}");
+        }
+        assert_eq!(stub.requests().len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -7,13 +7,19 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::Operation;
+/// An operation of DynamoDB.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    GetItem,
+    PutItem,
+    UpdateItem,
+    DeleteItem,
+}
 
 /// An item, in the format of requests and responses: each attribute is an object with its type.
 type Item = Map<String, Value>;
 
 /// An error that a request gets instead of a result.
-#[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) status: u16,
     pub(super) body: Value,
