@@ -1,7 +1,11 @@
 //! A process: a runtime of its own, whose time passes only when the search says so.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
 
+use lambda_tools::{Server, testing::LambdaFunction};
 use tokio::{
     runtime::{Builder, Runtime},
     task::yield_now,
@@ -31,8 +35,14 @@ impl WallClock {
 }
 
 /// Returns the monotonic time of the process that runs at present.
-pub(crate) fn instant() -> Instant {
+fn instant() -> Instant {
     time::Instant::now().into_std()
+}
+
+/// Returns a function that runs in a process.
+pub(crate) fn function(server: Server, process: Connection) -> Arc<LambdaFunction> {
+    let wall = move || process.wall();
+    Arc::new(LambdaFunction::with_clocks(server, wall, instant))
 }
 
 /// A process that has not crashed.

@@ -22,7 +22,7 @@ use crate::{
     Call, Scenario, Setup, bounds,
     execution::Execution,
     network::Conditions,
-    process::instant,
+    process::function,
     search::{hold, violates},
     shared::Shared,
 };
@@ -46,15 +46,13 @@ impl Refreshes {
     fn new(leads: &[u64]) -> Self {
         let setup = Setup::new(leads, (0..leads.len()).collect());
         let provider = Shared::default();
-        let function = |call| {
+        let function_of = |call| {
             let process = setup.connection(call);
-            let server = server(&process, &provider);
-            let wall = move || process.wall();
-            Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+            function(server(&process, &provider), process)
         };
         let mut refreshes = Self {
             grant: None,
-            functions: (0..=leads.len()).map(function).collect(),
+            functions: (0..=leads.len()).map(function_of).collect(),
             setup,
             provider,
         };

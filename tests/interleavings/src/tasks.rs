@@ -8,7 +8,7 @@ mod scenario;
 use std::time::Duration;
 
 use scenario::{
-    Step::{Call, Cancel, Get, Work},
+    Step::{self, Call, Cancel, Get, Work},
     Tasks,
 };
 
@@ -20,23 +20,29 @@ use crate::{
 
 /// Searches for a violation with both policies.
 #[track_caller]
-fn hold(name: &str, tasks: impl Fn(bool) -> Tasks, bounds: Bounds) {
+fn hold(name: &str, leads: [u64; 2], steps: &[(Step, usize)], bounds: Bounds) {
+    hold_with(name, |policy| Tasks::new(policy, &leads, steps), bounds);
+}
+
+#[track_caller]
+fn hold_with(name: &str, tasks: impl Fn(bool) -> Tasks, bounds: Bounds) {
     for policy in [false, true] {
         let name = format!("tasks, at most once: {policy}, {name}");
         search::hold(&name, &tasks(policy), bounds);
     }
 }
 
+/// The clock of the second process is ahead.
+const AHEAD: [u64; 2] = [0, 2000];
+
 /// The event arrives twice, in the process of the call and in another one. A step for which it is too
 /// early does nothing: so the event may also arrive once or never. After some time, it is too late.
 #[test]
 fn events_that_arrive_twice_or_late() {
     let steps = [(Call(0), 0), (Work(0), 0), (Work(0), 1)];
-    for leads in [[0, 2000], [2000, 0]] {
-        let tasks = |policy| Tasks::new(policy, &leads, &steps);
-        let name = format!("twice, {leads:?}");
-        hold(&name, tasks, bounds(1, 0, &[]));
-        hold(&name, tasks, bounds(0, 1, &[3500, 302_500]));
+    for leads in [AHEAD, [2000, 0]] {
+        hold("twice", leads, &steps, bounds(1, 0, &[]));
+        hold("twice, late", leads, &steps, bounds(0, 1, &[3500, 302_500]));
     }
 }
 
@@ -44,24 +50,19 @@ fn events_that_arrive_twice_or_late() {
 #[test]
 fn statuses_that_do_not_change_back() {
     let steps = [(Call(0), 0), (Work(0), 0), (Get(0), 1)];
-    let tasks = |policy| Tasks::new(policy, &[0, 2000], &steps);
-    hold("asked", tasks, bounds(0, 2, &[5500]));
-    hold("asked, late", tasks, bounds(0, 2, &[151_500]));
+    hold("asked", AHEAD, &steps, bounds(0, 2, &[5500]));
+    hold("asked, late", AHEAD, &steps, bounds(0, 2, &[151_500]));
 }
 
 /// Before the task starts, or while it runs: it is told some time later.
 #[test]
 fn tasks_that_are_cancelled() {
-    let orders = [
-        [(Cancel(0), 1), (Work(0), 0)],
-        [(Work(0), 0), (Cancel(0), 1)],
-    ];
-    for [first, second] in orders {
-        let name = format!("cancelled, {:?}", first.0);
-        let steps = [(Call(0), 0), first, second];
-        let tasks = |policy| Tasks::new(policy, &[0, 2000], &steps);
-        hold(&name, tasks, bounds(1, 0, &[]));
-        hold(&name, tasks, bounds(0, 1, &[3500]));
+    for steps in [
+        [(Call(0), 0), (Cancel(0), 1), (Work(0), 0)],
+        [(Call(0), 0), (Work(0), 0), (Cancel(0), 1)],
+    ] {
+        hold("cancelled", AHEAD, &steps, bounds(1, 0, &[]));
+        hold("cancelled, later", AHEAD, &steps, bounds(0, 1, &[3500]));
     }
 }
 
@@ -69,22 +70,18 @@ fn tasks_that_are_cancelled() {
 #[test]
 fn calls_that_are_repeated() {
     let steps = [(Call(0), 0), (Call(0), 1), (Work(0), 1), (Work(1), 0)];
-    let tasks = |policy| Tasks::new(policy, &[0, 2000], &steps);
-    hold("repeated", tasks, bounds(1, 0, &[]));
+    hold("repeated", AHEAD, &steps, bounds(1, 0, &[]));
     let steps = [(Call(0), 0), (Work(0), 0), (Call(0), 1), (Work(1), 1)];
-    let tasks = |policy| Tasks::new(policy, &[0, 2000], &steps);
-    hold("repeated, later", tasks, bounds(0, 1, &[10_500]));
+    hold("repeated, later", AHEAD, &steps, bounds(0, 1, &[10_500]));
     let steps = [(Call(0), 1), (Cancel(0), 1), (Call(0), 0), (Work(1), 0)];
-    let tasks = |policy| Tasks::new(policy, &[0, 2000], &steps);
-    hold("repeated, cancelled", tasks, bounds(0, 1, &[100]));
+    hold("repeated, cancelled", AHEAD, &steps, bounds(0, 1, &[100]));
 }
 
 /// The events of two tasks arrive in another order.
 #[test]
 fn two_tasks() {
     let steps = [(Call(0), 0), (Call(1), 0), (Work(1), 0), (Work(0), 1)];
-    let tasks = |policy| Tasks::new(policy, &[0, 0], &steps);
-    hold("two", tasks, bounds(0, 0, &[]));
+    hold("two", [0, 0], &steps, bounds(0, 0, &[]));
 }
 
 /// The call waits for its outcome for a moment.
@@ -92,8 +89,8 @@ fn two_tasks() {
 fn calls_that_wait() {
     let steps = [(Call(0), 0), (Work(0), 1)];
     let wait = Duration::from_millis(50);
-    let tasks = |policy| Tasks::waiting(policy, &[0, 2000], &steps, wait);
-    hold("waiting", tasks, bounds(1, 1, &[30]));
+    let tasks = |policy| Tasks::waiting(policy, &AHEAD, &steps, wait);
+    hold_with("waiting", tasks, bounds(1, 1, &[30]));
 }
 
 /// The worker is suspended until its task is over.
@@ -101,11 +98,11 @@ fn calls_that_wait() {
 fn workers_that_are_suspended() {
     let steps = [(Call(0), 1), (Work(0), 0), (Get(0), 1)];
     let tasks = |policy| {
-        let mut tasks = Tasks::new(policy, &[0, 2000], &steps);
+        let mut tasks = Tasks::new(policy, &AHEAD, &steps);
         tasks.setup.suspends = true;
         tasks
     };
-    hold("suspended", tasks, bounds(1, 1, &[10_500]));
+    hold_with("suspended", tasks, bounds(1, 1, &[10_500]));
 }
 
 #[test]

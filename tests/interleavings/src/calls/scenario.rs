@@ -7,7 +7,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Context, Failure, Server, Tool, Toolkit,
+    Context, Server, Toolkit,
     idempotency::Idempotency,
     store::{Over, Record},
     testing::LambdaFunction,
@@ -16,8 +16,7 @@ use serde_json::{Value, json};
 
 use super::ledger::{Ledger, Response};
 use crate::{
-    Call, Scenario, Setup, execution::Execution, network::Connection, process::instant, service,
-    shared::Shared,
+    Call, Scenario, Setup, execution::Execution, process::function, service, shared::Shared,
 };
 
 /// Calls with one `call_id`.
@@ -38,39 +37,32 @@ const EXPIRE_AFTER: Duration = Duration::from_hours(1);
 /// The time after which a record matters to no process.
 const FAR: Duration = Duration::from_secs(40);
 
-/// Runs the tool of a call in its process.
-async fn act(call: usize, process: Connection, ledger: Shared<Ledger>) -> Result<Value, Failure> {
-    let number = ledger.with(|ledger| ledger.begin(call, &process));
-    let note = |result| ledger.with(|ledger| ledger.runs[number].result = Some(result));
-    service::run(number, &process, note).await
-}
-
-fn tool(is_at_most_once: bool, call: usize, process: Connection, ledger: Shared<Ledger>) -> Tool {
-    let act = move |_: Value, _: Context| act(call, process.clone(), ledger.clone());
-    service::tool(is_at_most_once, act)
-}
-
 impl Calls {
     /// A call in each of the processes, whose clocks are ahead by some milliseconds.
     pub(super) fn new(is_at_most_once: bool, leads: &[u64]) -> Self {
         let setup = Setup::new(leads, (0..leads.len()).collect());
-        let ledger = Shared::default();
-        let function = |call| {
-            let process = setup.connection(call);
+        let ledger = Shared::<Ledger>::default();
+        let function_of = |call| {
+            let (process, shared) = (setup.connection(call), ledger.clone());
             let idempotency = Idempotency::in_store(process.clone()).expire_after(EXPIRE_AFTER);
-            let tool = tool(
-                is_at_most_once,
-                call,
-                process.clone(),
-                Shared::clone(&ledger),
-            );
-            let server = Server::new(Toolkit::new([tool]).unwrap()).idempotency(idempotency);
-            let wall = move || process.wall();
-            Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+            let running = process.clone();
+            let act = move |_: Value, _: Context| {
+                let (process, ledger) = (running.clone(), shared.clone());
+                async move {
+                    let number = ledger.with(|ledger| ledger.begin(call, &process));
+                    let note = |result| ledger.with(|it| it.runs[number].result = Some(result));
+                    service::run(number, &process, note).await
+                }
+            };
+            let tool = service::tool(is_at_most_once, act);
+            function(
+                Server::new(Toolkit::new([tool]).unwrap()).idempotency(idempotency),
+                process,
+            )
         };
         Self {
             is_at_most_once,
-            functions: (0..leads.len() + 3).map(function).collect(),
+            functions: (0..leads.len() + 3).map(function_of).collect(),
             setup,
             ledger,
         }
@@ -111,10 +103,8 @@ impl Scenario for Calls {
     }
 
     fn written(&self, _: &str, record: &Record, over: Over) {
-        let network = &self.setup.network;
-        let is_claim = over == Over::Nothing;
-        self.ledger
-            .with(|ledger| ledger.write(record, is_claim, network));
+        let (network, is_claim) = (&self.setup.network, over == Over::Nothing);
+        self.ledger.with(|it| it.write(record, is_claim, network));
     }
 
     fn digest(&self, mut state: &mut dyn Hasher) {
@@ -131,7 +121,7 @@ impl Scenario for Calls {
         };
         // Nobody waits for a call that is over.
         let later = |(kind, _): Response| !["running", "no time", "unprotected"].contains(&kind);
-        let expired = |(kind, has_run): Response| has_run && kind == "outcome";
+        let expired = |response: Response| response == ("outcome", true);
         let checks: [(_, &dyn Fn(Response) -> bool); 3] = [
             (Duration::ZERO, &at_once),
             (FAR, &later),
@@ -146,9 +136,7 @@ impl Scenario for Calls {
             let call = self.setup.calls.len() + number;
             execution.start(call);
             execution.drain()?;
-            let response = self
-                .ledger
-                .with(|ledger| ledger.responses.get(&call).copied());
+            let response = self.ledger.with(|it| it.responses.get(&call).copied());
             if !response.is_some_and(is_allowed) {
                 return Err(format!("{response:?} after {time:?}"));
             }

@@ -149,10 +149,8 @@ impl Ledger {
         let numbers = network.served().filter_map(|(_, text)| number_of(text));
         let mut running = numbers.filter_map(|number| self.runs.get(number));
         let is_same = |run: &Run| self.events[run.event].call == *call;
-        rule(
-            !running.any(is_same),
-            "two runs of one call at the same time",
-        )?;
+        let runs_alone = !running.any(is_same);
+        rule(runs_alone, "two runs of one call at the same time")?;
         let has_ended = self.ended.contains(task);
         rule(!has_ended, "a task runs that has ended, or was cancelled")?;
         self.runs.push(Run {
@@ -201,10 +199,6 @@ impl Ledger {
         let result = &response["result"];
         if result["resultType"] == "task" {
             let id = result["taskId"].as_str().unwrap_or_default();
-            rule(
-                result["status"] == "working",
-                "a task begins as it should not",
-            )?;
             if !self.told.iter().any(|it| it.id == id) {
                 self.told.push(Told {
                     id: id.to_owned(),
@@ -212,7 +206,8 @@ impl Ledger {
                     end: None,
                 });
             }
-            return Ok(());
+            let is_working = result["status"] == "working";
+            return rule(is_working, "a task begins as it should not");
         }
         let text = text_of(response);
         let of_call = |event: &Event| event.call == call;
@@ -254,31 +249,22 @@ impl Ledger {
         if status == "working" {
             return rule(!had_ended, "a task works that has ended");
         }
-        let text = match status {
-            "completed" => text_of(result),
-            _ => result["error"]["message"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
+        let text = match (status, result["error"]["message"].as_str()) {
+            ("completed", _) => text_of(result),
+            (_, message) => format!("failure: {}", message.unwrap_or_default()),
         };
         let of_task = |event: &Event| event.task == id;
         let is_true = match status {
             "cancelled" => self.told(id).is_cancelled,
-            "failed" => self.is_true(&format!("failure: {text}"), of_task),
             _ => self.is_true(&text, of_task),
         };
         rule(is_true, format!("a task '{status}: {text}', out of place"))?;
-        rule(
-            self.ended.contains(id),
-            "an end is told before it is recorded",
-        )?;
+        let is_recorded = self.ended.contains(id);
+        rule(is_recorded, "an end is told before it is recorded")?;
         let end = (status.to_owned(), text);
-        let told = self.told(id);
-        let first = told.end.get_or_insert_with(|| end.clone());
-        rule(
-            *first == end,
-            format!("a task ends twice: {first:?}, {end:?}"),
-        )
+        let first = self.told(id).end.get_or_insert_with(|| end.clone());
+        let text = format!("a task ends twice: {first:?}, {end:?}");
+        rule(*first == end, text)
     }
 
     /// Checks that a task has ended, or that a repeated call has replaced it.

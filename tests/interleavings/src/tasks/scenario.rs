@@ -16,7 +16,7 @@ use crate::{
     Call, Scenario, Setup,
     execution::Execution,
     network::{Connection, Network},
-    process::instant,
+    process::function,
     refreshes::grant::send,
     service,
     shared::Shared,
@@ -85,12 +85,8 @@ async fn request(function: &LambdaFunction, method: &str, mut params: Value) -> 
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
     let name = [&params["name"], &params["taskId"]].into_iter();
     let name = name.clone().find(|it| it.is_string());
-    let headers = json!({
-        "content-type": "application/json",
-        "mcp-protocol-version": MODERN,
-        "mcp-method": method,
-        "mcp-name": name,
-    });
+    let headers = json!({"content-type": "application/json", "mcp-protocol-version": MODERN,
+                         "mcp-method": method, "mcp-name": name});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let response = send(function, "POST", "/mcp", &headers, &body.to_string()).await;
     serde_json::from_str(response["body"].as_str().unwrap()).unwrap()
@@ -121,7 +117,7 @@ impl Tasks {
         steps.extend(all.map(Step::Work));
         steps.extend(asked);
         let ledger = Shared::<Ledger>::default();
-        let function = |(number, step): (usize, &Step)| {
+        let function_of = |(number, step): (usize, &Step)| {
             let process = setup.connection(number);
             let (step, connection, shared) = (*step, process.clone(), ledger.clone());
             let run = move |_: Value, cx: Context| {
@@ -137,8 +133,7 @@ impl Tasks {
             let server = Server::new(Toolkit::new([tool]).unwrap());
             let server = server.idempotency(idempotency).task_after(task_after);
             let (ledger, sender) = (ledger.clone(), process.clone());
-            let wall = move || process.wall();
-            let function = LambdaFunction::with_clocks(server, wall, instant);
+            let function = function(server, process);
             function.on_task(move |event| {
                 let Step::Call(call) = step else {
                     unreachable!("only calls become tasks");
@@ -146,11 +141,11 @@ impl Tasks {
                 let sent_at = sender.wall();
                 ledger.with(|ledger| ledger.send(call, event, sent_at));
             });
-            Arc::new(function)
+            function
         };
         Self {
             is_at_most_once,
-            functions: steps.iter().enumerate().map(function).collect(),
+            functions: steps.iter().enumerate().map(function_of).collect(),
             setup,
             steps,
             ledger,
@@ -165,8 +160,7 @@ impl Scenario for Tasks {
 
     fn reset(&self) {
         let is_at_most_once = self.is_at_most_once;
-        self.ledger
-            .with(|ledger| *ledger = Ledger::new(is_at_most_once));
+        self.ledger.with(|it| *it = Ledger::new(is_at_most_once));
     }
 
     fn call(&self, number: usize) -> Call {
@@ -174,12 +168,14 @@ impl Scenario for Tasks {
         let (step, ledger) = (self.steps[number], self.ledger.clone());
         let process = self.setup.connection(number);
         Box::pin(async move {
-            let task = |number| ledger.with(|ledger| ledger.known(number));
-            let (method, params, known) = match step {
+            match step {
                 Step::Call(call) => {
                     let meta = json!({"lambda-tools/call-id": call.to_string()});
                     let params = json!({"name": "Act_Do", "arguments": {}, "_meta": meta});
-                    ("tools/call", params, None)
+                    let response = request(&function, "tools/call", params).await;
+                    let is_disturbed = process.is_disturbed();
+                    let kept = ledger.with(|it| it.answer(call, &response, is_disturbed));
+                    process.network.check(kept);
                 }
                 Step::Work(event) => {
                     let now = process.wall();
@@ -187,34 +183,27 @@ impl Scenario for Tasks {
                         // Nobody waits for the answer.
                         let _ = function.invoke(&text).await;
                     }
-                    return;
                 }
-                Step::Get(number) | Step::Cancel(number) => {
-                    let Some((id, had_ended)) = task(number) else {
+                Step::Get(task) => {
+                    let Some((id, had_ended)) = ledger.with(|it| it.known(task)) else {
                         return;
                     };
-                    let params = json!({"taskId": id});
-                    let method = match step {
-                        Step::Get(_) => "tasks/get",
-                        _ => "tasks/cancel",
+                    let response = request(&function, "tasks/get", json!({"taskId": id})).await;
+                    let is_disturbed = process.is_disturbed();
+                    let kept = ledger.with(|it| it.status(&id, had_ended, &response, is_disturbed));
+                    process.network.check(kept);
+                }
+                Step::Cancel(task) => {
+                    let Some((id, _)) = ledger.with(|it| it.known(task)) else {
+                        return;
                     };
-                    (method, params, Some((id, had_ended)))
+                    ledger.with(|it| it.cancel(&id));
+                    let response = request(&function, "tasks/cancel", json!({"taskId": id})).await;
+                    let is_disturbed = process.is_disturbed();
+                    let kept = ledger.with(|it| it.cancelled(&id, &response, is_disturbed));
+                    process.network.check(kept);
                 }
-            };
-            if let (Step::Cancel(_), Some((id, _))) = (step, &known) {
-                ledger.with(|it| it.cancel(id));
             }
-            let response = request(&function, method, params).await;
-            let is_disturbed = process.is_disturbed();
-            let kept = ledger.with(|ledger| match (step, known) {
-                (Step::Call(call), _) => ledger.answer(call, &response, is_disturbed),
-                (Step::Cancel(_), Some((id, _))) => ledger.cancelled(&id, &response, is_disturbed),
-                (_, Some((id, had_ended))) => {
-                    ledger.status(&id, had_ended, &response, is_disturbed)
-                }
-                _ => Ok(()),
-            });
-            process.network.check(kept);
         })
     }
 
