@@ -89,11 +89,7 @@ async fn a_list_is_not_sent_to_a_client_that_has_it() {
 
 #[tokio::test]
 async fn different_lists_have_different_tags() {
-    let (router, changed) = (wordy(100), wordy(101));
-    let (router, changed) = (
-        router.into_router().unwrap(),
-        changed.into_router().unwrap(),
-    );
+    let [router, changed] = [100, 101].map(|bytes| wordy(bytes).into_router().unwrap());
     let mut tags = Vec::new();
     for (path, _) in LISTS {
         for (router, headers) in [
@@ -128,24 +124,54 @@ async fn only_lists_over_get_are_conditional() {
 }
 
 #[tokio::test]
+async fn a_list_larger_than_a_page_is_read_in_pages() {
+    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+    let tools = (0..5).map(|number| {
+        let (text, input) = ("x".repeat(400_000), json!({"type": "object"}));
+        Tool::dynamic(
+            format!("T.T{number}@1.0.0"),
+            text,
+            input,
+            Value::Null,
+            nothing,
+        )
+    });
+    let function = function(server(Toolkit::new(tools).unwrap()));
+    let (mut params, mut names) = (json!({}), Vec::new());
+    for has_next in [true, true, false] {
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
+        let response = function
+            .respond(&event("POST", "/mcp", &list.to_string()))
+            .await;
+        let result = response.unwrap().body["result"].take();
+        let tools = result["tools"].as_array().unwrap().iter();
+        names.extend(tools.map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        assert_eq!(result["nextCursor"].is_string(), has_next, "{names:?}");
+        params = json!({"cursor": result["nextCursor"]});
+    }
+    assert_eq!(names, ["T_T0", "T_T1", "T_T2", "T_T3", "T_T4"]);
+}
+
+#[tokio::test]
 async fn a_list_that_is_too_large_to_send_is_an_error_that_says_so() {
     let detail = "The list of tools is larger than the event source of this function can send.";
-    let http_api = |path: &str| event("GET", path, "");
-    let load_balancer = |path: &str| {
-        let context = json!({"elb": {}});
-        json!({"requestContext": context, "httpMethod": "GET", "path": path}).to_string()
-    };
-    for (event, bytes) in [
-        (&http_api as &dyn Fn(&str) -> String, 7_000_000),
-        (&load_balancer, 1_100_000),
-    ] {
+    for (is_load_balancer, bytes) in [(false, 7_000_000), (true, 1_100_000)] {
         let function = function(wordy(bytes));
         for (path, message) in [
             ("/tools", "The list of tools cannot be sent"),
             #[cfg(feature = "openapi")]
             ("/openapi.json", "The OpenAPI document cannot be sent"),
         ] {
-            let response = function.respond(&event(path)).await.unwrap();
+            let context = json!({"elb": {}});
+            let of_load_balancer =
+                json!({"requestContext": context, "httpMethod": "GET", "path": path}).to_string();
+            let http_api = event("GET", path, "");
+            let event = if is_load_balancer {
+                of_load_balancer
+            } else {
+                http_api
+            };
+            let response = function.respond(&event).await.unwrap();
             assert_eq!(response.status, 400, "{path}");
             assert_eq!(response.body["message"], message);
             assert_eq!(response.body["developer_message"], detail);
