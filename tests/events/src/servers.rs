@@ -39,9 +39,9 @@ struct Description {
     store: Option<BTreeMap<String, StoredValue>>,
     #[serde(default)]
     only_from_store: bool,
-    idempotency: Option<IdempotencyKind>,
+    idempotency: Option<String>,
     quota: Option<QuotaDescription>,
-    oauth: Option<Vec<ProviderKind>>,
+    oauth: Option<Vec<String>>,
     healthy: Option<bool>,
     events: Option<Vec<String>>,
     agentcore_user_header: Option<String>,
@@ -87,30 +87,7 @@ struct QuotaDescription {
 enum StoredValue {
     Value(String),
     Values([String; 2]),
-    Error { error: ErrorKind, detail: String },
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ErrorKind {
-    Denied,
-    Throttled,
-    Unavailable,
-    Undecodable,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum IdempotencyKind {
-    Memory,
-    Unavailable,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ProviderKind {
-    Google,
-    Github,
+    Error { error: String, detail: String },
 }
 
 /// Returns the server that `server.toml` in this folder describes.
@@ -129,39 +106,33 @@ impl Description {
     fn server(self, stub: &Stub) -> Server {
         let tools = self.tools.iter().flat_map(|set| set.tools(stub));
         let mut server = toolbox::server(tools.collect()).unwrap();
-        if let Some(path) = self.base_path {
-            server = server.base_path(path);
-        }
-        if let Some(url) = self.public_url {
-            server = server.public_url(url);
-        }
-        if let Some(names) = self.protocols {
-            server = server.protocols(names.iter().map(|name| protocol(name)));
-        }
-        if let Some(auth) = self.auth {
-            server = server.auth(auth.auth());
-        }
-        if let Some(kind) = self.idempotency {
-            server = server.idempotency(kind.idempotency());
-        }
-        if let Some(quota) = self.quota {
-            server = server.quota(Quota::per_minute(quota.per_minute).of_tool(quota.tool));
-        }
-        if let Some(is_healthy) = self.healthy {
-            server = server.healthy_when(move || is_healthy);
-        }
-        if let Some(names) = self.events {
-            server = server.events(names.iter().map(|name| event_kind(name)));
-        }
-        if let Some(header) = self.agentcore_user_header {
-            server = server.agentcore_user(AgentCoreUser::Header(header.try_into().unwrap()));
-        }
-        if let Some(header) = self.agentcore_token_header {
-            server = server.agentcore_user(AgentCoreUser::Token(header.try_into().unwrap()));
-        }
-        if let Some(providers) = self.oauth {
-            server = server.oauth(OAuth::with(providers.iter().map(ProviderKind::provider)));
-        }
+        server = with(server, self.base_path, Server::base_path);
+        server = with(server, self.public_url, Server::public_url);
+        server = with(server, self.protocols, |server, names| {
+            server.protocols(names.iter().map(|name| protocol(name)))
+        });
+        server = with(server, self.events, |server, names| {
+            server.events(names.iter().map(|name| event_kind(name)))
+        });
+        server = with(server, self.auth, |server, auth| server.auth(auth.auth()));
+        server = with(server, self.idempotency, |server, kind| {
+            server.idempotency(idempotency(&kind))
+        });
+        server = with(server, self.quota, |server, quota| {
+            server.quota(Quota::per_minute(quota.per_minute).of_tool(quota.tool))
+        });
+        server = with(server, self.healthy, |server, is_healthy| {
+            server.healthy_when(move || is_healthy)
+        });
+        server = with(server, self.agentcore_user_header, |server, name| {
+            server.agentcore_user(AgentCoreUser::Header(name.try_into().unwrap()))
+        });
+        server = with(server, self.agentcore_token_header, |server, name| {
+            server.agentcore_user(AgentCoreUser::Token(name.try_into().unwrap()))
+        });
+        server = with(server, self.oauth, |server, names| {
+            server.oauth(OAuth::with(names.iter().map(|name| provider(name))))
+        });
         let secrets = match (self.secrets, self.store) {
             (Some(fixed), None) => Secrets::fixed(fixed),
             (None, Some(values)) => Secrets::from_store(DescribedStore::of(values)),
@@ -173,6 +144,14 @@ impl Description {
         } else {
             secrets
         })
+    }
+}
+
+/// Returns the server with a setting, if it is described.
+fn with<T>(server: Server, setting: Option<T>, set: impl FnOnce(Server, T) -> Server) -> Server {
+    match setting {
+        Some(setting) => set(server, setting),
+        None => server,
     }
 }
 
@@ -229,21 +208,19 @@ impl AuthDescription {
     }
 }
 
-impl IdempotencyKind {
-    fn idempotency(&self) -> Idempotency {
-        match self {
-            Self::Memory => Idempotency::in_memory(),
-            Self::Unavailable => Idempotency::in_store(faults::UnreachableStore),
-        }
+fn idempotency(kind: &str) -> Idempotency {
+    match kind {
+        "memory" => Idempotency::in_memory(),
+        "unavailable" => Idempotency::in_store(faults::UnreachableStore),
+        other => panic!("there is no idempotency '{other}'"),
     }
 }
 
-impl ProviderKind {
-    fn provider(&self) -> Provider {
-        match self {
-            Self::Google => Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
-            Self::Github => Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
-        }
+fn provider(name: &str) -> Provider {
+    match name {
+        "google" => Provider::google("client-id", "GOOGLE_CLIENT_SECRET"),
+        "github" => Provider::github("client-id", "GITHUB_CLIENT_SECRET"),
+        other => panic!("there is no provider '{other}'"),
     }
 }
 
@@ -265,13 +242,14 @@ impl StoredValue {
         let error = match self {
             Self::Value(value) => return Ok(Some(Secret::from(value.as_str()))),
             Self::Values(values) => return Ok(Some(Secret::from(values[nth.min(1)].as_str()))),
-            Self::Error { error, detail } => (*error, detail.clone()),
+            Self::Error { error, detail } => (&**error, detail.clone()),
         };
         Err(match error {
-            (ErrorKind::Denied, detail) => StoreError::denied(detail),
-            (ErrorKind::Throttled, detail) => StoreError::throttled(detail),
-            (ErrorKind::Unavailable, detail) => StoreError::unavailable(detail),
-            (ErrorKind::Undecodable, detail) => StoreError::undecodable(detail),
+            ("denied", detail) => StoreError::denied(detail),
+            ("throttled", detail) => StoreError::throttled(detail),
+            ("unavailable", detail) => StoreError::unavailable(detail),
+            ("undecodable", detail) => StoreError::undecodable(detail),
+            (other, _) => panic!("there is no error '{other}'"),
         })
     }
 }
@@ -288,46 +266,34 @@ impl SecretStore for DescribedStore {
     }
 }
 
+/// Takes nothing.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
 /// Returns a tool that needs tokens of three providers, one of which nobody knows.
 fn with_two_accounts() -> Tool {
-    /// Copies from one account to another.
-    #[derive(Deserialize, JsonSchema)]
-    struct Copy {}
-
-    async fn copy(_: Copy) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    Tool::new("Accounts.Copy@1.0.0", copy)
-        .authorization("google", ["mail"])
-        .authorization("unknown", ["all"])
-        .authorization("github", ["repo"])
+    Tool::new("Accounts.Copy@1.0.0", async |_: Nothing| {
+        Ok::<_, Failure>(())
+    })
+    .description("Copies from one account to another.")
+    .authorization("google", ["mail"])
+    .authorization("unknown", ["all"])
+    .authorization("github", ["repo"])
 }
 
 /// Returns a tool that says for whom it runs.
 fn whoami() -> Tool {
-    /// Says who the user is.
-    #[derive(Deserialize, JsonSchema)]
-    struct Whoami {}
-
-    async fn whoami(_: Whoami, cx: Context) -> Result<String, Failure> {
-        Ok(cx.user_id().unwrap_or_default().to_owned())
-    }
-
-    Tool::new("Whoami.Get@1.0.0", whoami).user_id()
+    let user = async |_: Nothing, cx: Context| {
+        Ok::<_, Failure>(cx.user_id().unwrap_or_default().to_owned())
+    };
+    let tool = Tool::new("Whoami.Get@1.0.0", user).user_id();
+    tool.description("Says who the user is.")
 }
 
 /// Returns a tool that says who calls.
 fn caller() -> Tool {
-    /// Says who calls.
-    #[derive(Deserialize, JsonSchema)]
-    struct WhoCalls {}
-
-    async fn caller(_: WhoCalls, cx: Context) -> Result<String, Failure> {
-        Ok(cx.caller().to_string())
-    }
-
-    Tool::new("Whoami.Caller@1.0.0", caller)
+    let caller = async |_: Nothing, cx: Context| Ok::<_, Failure>(cx.caller().to_string());
+    Tool::new("Whoami.Caller@1.0.0", caller).description("Says who calls.")
 }
 
 /// Returns a tool that takes any arguments, and says who calls it with how many, and for whom.
@@ -351,10 +317,6 @@ fn arguments() -> Tool {
 
 /// Returns a tool that asks its user.
 fn question() -> Tool {
-    /// Deletes everything.
-    #[derive(Deserialize, JsonSchema)]
-    struct Deletion {}
-
     /// The user's confirmation.
     #[derive(Deserialize, JsonSchema)]
     struct Confirmation {
@@ -362,7 +324,7 @@ fn question() -> Tool {
         go_on: bool,
     }
 
-    async fn delete(_: Deletion, cx: Context) -> Result<&'static str, Failure> {
+    async fn delete(_: Nothing, cx: Context) -> Result<&'static str, Failure> {
         let answer = cx.ask::<Confirmation>("delete", "Delete everything?")?;
         Ok(match answer {
             Some(Confirmation { go_on: true }) => "deleted",
@@ -370,21 +332,17 @@ fn question() -> Tool {
         })
     }
 
-    Tool::new("Everything.Delete@1.0.0", delete)
+    Tool::new("Everything.Delete@1.0.0", delete).description("Deletes everything.")
 }
 
 /// Returns tools with several secrets.
 fn reports() -> Vec<Tool> {
-    /// Sends a report.
-    #[derive(Deserialize, JsonSchema)]
-    struct Send {}
-
-    async fn send(_: Send, cx: Context) -> Result<String, Failure> {
-        Ok(cx.secret("REPORT_URL")?.expose().to_owned())
-    }
-
+    let send = async |_: Nothing, cx: Context| {
+        Ok::<_, Failure>(cx.secret("REPORT_URL")?.expose().to_owned())
+    };
     let tool = |id: &'static str| {
         Tool::new(id, send)
+            .description("Sends a report.")
             .secret("REPORT_KEY")
             .secret("REPORT_URL")
             .secret("REPORT_SIGNATURE")

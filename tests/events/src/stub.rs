@@ -102,17 +102,17 @@ async fn list(State(requests): State<ReceivedRequests>, request: Request) -> Res
     let query = url
         .split(['?', '&'])
         .find_map(|part| part.strip_prefix("q="));
+    let ids =
+        |ids: [&str; 2]| json_response(200, &json!({"messages": ids.map(|id| json!({"id": id}))}));
     match query.unwrap_or_default() {
         "none" => json_response(200, &json!({"resultSizeEstimate": 0})),
         "many-requests" => answer(429, &[("retry-after", "7")], "{}"),
-        "many-requests-until" => {
-            // Ten minutes after the fixed time of replays.
-            answer(
-                429,
-                &[("retry-after", "Thu, 05 Oct 2023 12:10:00 GMT")],
-                "{}",
-            )
-        }
+        // Ten minutes after the fixed time of replays.
+        "many-requests-until" => answer(
+            429,
+            &[("retry-after", "Thu, 05 Oct 2023 12:10:00 GMT")],
+            "{}",
+        ),
         "quota" => google(403, "userRateLimitExceeded"),
         "scope" => google(403, "insufficientPermissions"),
         "error" => google(500, "backendError"),
@@ -120,19 +120,9 @@ async fn list(State(requests): State<ReceivedRequests>, request: Request) -> Res
         "slow" => slow().await,
         "broken" => answer(200, &[], r#"{"messages": [{"id":"#),
         "other" => answer(200, &[("content-type", "text/html")], "<html>"),
-        "one-deleted" => json_response(
-            200,
-            &json!({"messages": [{"id": "gone"}, {"id": "email_2"}]}),
-        ),
-        "one-limited" => json_response(
-            200,
-            &json!({"messages": [{"id": "limited"}, {"id": "email_2"}]}),
-        ),
-        _ => {
-            let ids =
-                json!([{"id": "email_1", "threadId": "1"}, {"id": "email_2", "threadId": "2"}]);
-            json_response(200, &json!({"messages": ids, "resultSizeEstimate": 2}))
-        }
+        "one-deleted" => ids(["gone", "email_2"]),
+        "one-limited" => ids(["limited", "email_2"]),
+        _ => ids(["email_1", "email_2"]),
     }
 }
 
@@ -141,10 +131,8 @@ async fn message(
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
-    requests
-        .lock()
-        .unwrap()
-        .push(format!("GET {}", request.uri()));
+    let line = format!("GET {}", request.uri());
+    requests.lock().unwrap().push(line);
     if bearer(&request).is_none_or(str::is_empty) {
         return google(401, "required");
     }
@@ -156,10 +144,8 @@ async fn message(
     };
     let headers = json!([{"name": "Subject", "value": subject}]);
     let payload = json!({"mimeType": "text/plain", "headers": headers});
-    json_response(
-        200,
-        &json!({"id": id, "threadId": "1", "snippet": snippet, "payload": payload}),
-    )
+    let message = json!({"id": id, "threadId": "1", "snippet": snippet, "payload": payload});
+    json_response(200, &message)
 }
 
 async fn send(
@@ -191,9 +177,9 @@ async fn send(
         "15005550408" => slow().await,
         "15005550200" => answer(201, &[], r#"{"sid": "SM"#),
         "15005550204" => json_response(201, &json!({"sid": "SM1"})),
-        _ => json_response(
-            201,
-            &json!({"sid": "SM1", "status": "sent", "error_code": null}),
-        ),
+        _ => {
+            let sent = json!({"sid": "SM1", "status": "sent", "error_code": null});
+            json_response(201, &sent)
+        }
     }
 }
