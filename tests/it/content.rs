@@ -3,7 +3,7 @@
 use lambda_tools::{Content, Failure, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{event, failure, function, mcp_call, value};
 
@@ -99,19 +99,16 @@ async fn other_protocols_have_objects() {
 
 #[tokio::test]
 async fn the_lists_describe_content() {
-    let tools = tools();
-    let list = tools.respond(&event("GET", "/tools", "")).await.unwrap();
-    let listed = |name: &str| -> Value {
-        let tools = list.body["tools"]
-            .as_array()
-            .or(list.body["items"].as_array());
-        let mut tools = tools.unwrap_or_else(|| panic!("{list:?}")).iter();
-        tools.find(|it| it["name"] == name).unwrap().clone()
+    let list = tools().respond(&event("GET", "/tools", "")).await.unwrap();
+    let tools = list.body["items"].as_array().unwrap();
+    let schema_of = |name: &str| {
+        let mut tools = tools.iter();
+        &tools.find(|it| it["name"] == name).unwrap()["output_schema"]
     };
-    let schema = &listed("T_Pixel")["output_schema"];
+    let schema = schema_of("T_Pixel");
     assert_eq!(schema["required"], json!(["media_type"]), "{schema}");
     assert_eq!(schema["properties"]["data"]["contentEncoding"], "base64");
-    assert_eq!(&listed("T_All")["output_schema"]["items"], schema);
+    assert_eq!(&schema_of("T_All")["items"], schema);
 }
 
 #[tokio::test]

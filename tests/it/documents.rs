@@ -121,44 +121,6 @@ fn pages_have_one_title() {
     }
 }
 
-/// cargo-lambda compiles with `python3 -m ziglang`, so the first `python3` in `PATH` has to be that of the
-/// environment into which it is installed; and a system's Python takes no packages (PEP 668).
-#[test]
-fn what_builds_is_installed_into_an_environment_that_comes_first() {
-    let new = "python3 -m venv ~/cargo-lambda && ~/cargo-lambda/bin/pip install ";
-    let first = [
-        r#" && export PATH="$HOME/cargo-lambda/bin:$PATH""#,
-        r#" && echo ~/cargo-lambda/bin >>"$GITHUB_PATH""#,
-    ];
-    let mut texts = pages();
-    for template in ["function", "openapi"] {
-        for file in ["README.md", ".github/workflows/ci.yml"] {
-            let path = format!("templates/{template}/{file}");
-            let text = fs::read_to_string(repository(&path)).unwrap();
-            texts.push((path, text));
-        }
-    }
-    let mut count = 0;
-    for (path, text) in texts {
-        let lines = text.lines().map(|line| line.trim_start_matches([' ', '-']));
-        let lines = lines.map(|line| line.strip_prefix("run: ").unwrap_or(line));
-        let mut is_there = false;
-        for line in
-            lines.filter(|it| it.starts_with("python3 -m venv ") || it.contains("pip install"))
-        {
-            let is_new = line.starts_with(new) && first.iter().any(|end| line.ends_with(end));
-            let adds = line.starts_with("~/cargo-lambda/bin/pip install ") && is_there;
-            // The image of a container is an environment by itself.
-            let is_image = line.contains("--break-system-packages");
-            let is_prose = line.contains('`');
-            assert!(is_new || adds || is_image || is_prose, "{path}: {line}");
-            is_there |= is_new;
-            count += usize::from(is_new);
-        }
-    }
-    assert!(count >= 10, "{count}");
-}
-
 #[test]
 fn the_pages_install_what_the_tests_use() {
     // The second one has AWS's client for MCP.

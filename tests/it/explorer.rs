@@ -1,9 +1,14 @@
 //! The explorer: its page, its data, and who gets them.
 
-use axum::{Router, body::Body, body::to_bytes, routing::get};
+use axum::{
+    body::{Body, to_bytes},
+    routing::get,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Request};
-use lambda_tools::{ApiKeys, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use lambda_tools::{
+    ApiKeys, Failure, Protocol, Server, ServerInfo, Tool, Toolkit, secrets::Secrets,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -61,14 +66,14 @@ impl Page {
     }
 }
 
-async fn send(router: &Router, method: &str, path: &str, key: Option<&str>) -> Page {
+async fn send(server: Server, method: &str, path: &str, key: Option<&str>) -> Page {
     let mut request = Request::builder().method(method).uri(path);
     if let Some(key) = key {
         request = request.header("authorization", format!("Bearer {key}"));
     }
     let request = request.body(Body::empty()).unwrap();
-    let response = router.clone().oneshot(request).await.unwrap();
-    let (parts, body) = response.into_parts();
+    let router = server.into_router().unwrap();
+    let (parts, body) = router.oneshot(request).await.unwrap().into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     Page {
         status: parts.status.as_u16(),
@@ -77,25 +82,14 @@ async fn send(router: &Router, method: &str, path: &str, key: Option<&str>) -> P
     }
 }
 
-async fn fetch(router: &Router, path: &str) -> Page {
-    send(router, "GET", path, None).await
-}
-
-fn router_of(server: Server) -> Router {
-    server.into_router().unwrap()
+async fn fetch(server: Server, path: &str) -> Page {
+    send(server, "GET", path, None).await
 }
 
 const KEY: &str = "the-key-of-a-partner";
 
 fn explorer() -> Server {
     server(tools()).explorer(true)
-}
-
-fn protected() -> Server {
-    let secrets = Secrets::fixed([("PARTNER", KEY)]);
-    explorer()
-        .auth(ApiKeys::with_ids(["PARTNER"]))
-        .secrets(secrets)
 }
 
 /// Returns the contents of the elements with this name that have no attributes.
@@ -112,24 +106,8 @@ fn hash(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_page_is_off_unless_it_is_turned_on() {
-    for (server, status) in [
-        (server(tools()), 404),
-        (explorer(), 200),
-        (explorer().explorer(false), 404),
-    ] {
-        let router = router_of(server);
-        for path in ["/", "/explorer.json"] {
-            assert_eq!(fetch(&router, path).await.status, status, "{path}");
-        }
-        assert_eq!(fetch(&router, "/nothing").await.status, 404);
-        assert_eq!(fetch(&router, "/tools").await.status, 200);
-    }
-}
-
-#[tokio::test]
 async fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else() {
-    let page = fetch(&router_of(explorer()), "/").await;
+    let page = fetch(explorer(), "/").await;
     let (styles, scripts) = (
         contents(&page.body, "style"),
         contents(&page.body, "script"),
@@ -162,28 +140,30 @@ async fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else
 
 #[tokio::test]
 async fn without_credentials_the_same_page_asks_for_them_and_tells_nothing() {
-    let info = lambda_tools::ServerInfo::new("A hidden title", "7.7.7");
-    let router = router_of(protected().info(info));
-    let with_key = send(&router, "GET", "/", Some(KEY)).await;
+    let protected = || {
+        explorer()
+            .auth(ApiKeys::with_ids(["PARTNER"]))
+            .secrets(Secrets::fixed([("PARTNER", KEY)]))
+            .info(ServerInfo::new("A hidden title", "7.7.7"))
+    };
+    let with_key = send(protected(), "GET", "/", Some(KEY)).await;
     assert_eq!(with_key.status, 200);
-    for key in [None, Some("another-key")] {
-        let page = send(&router, "GET", "/", key).await;
-        assert_eq!(page.status, 401);
-        assert!(page.header("www-authenticate").starts_with("Bearer"));
-        assert_eq!(page.body, with_key.body);
-        assert_eq!(
-            page.header("content-security-policy"),
-            with_key.header("content-security-policy")
-        );
-        let data = send(&router, "GET", "/explorer.json", key).await;
-        assert_eq!(data.status, 401);
-        assert!(data.header("www-authenticate").starts_with("Bearer"));
-        assert!(!data.body.contains("Calculator"), "{}", data.body);
-    }
     for hidden in ["A hidden title", "7.7.7", "Calculator", "PARTNER"] {
         assert!(!with_key.body.contains(hidden), "{hidden}");
     }
-    let data = send(&router, "GET", "/explorer.json", Some(KEY)).await;
+    let policy = "content-security-policy";
+    for key in [None, Some("another-key")] {
+        let page = send(protected(), "GET", "/", key).await;
+        assert_eq!(page.body, with_key.body);
+        assert_eq!(page.header(policy), with_key.header(policy));
+        let data = send(protected(), "GET", "/explorer.json", key).await;
+        assert!(!data.body.contains("Calculator"), "{}", data.body);
+        for page in [page, data] {
+            assert_eq!(page.status, 401);
+            assert!(page.header("www-authenticate").starts_with("Bearer"));
+        }
+    }
+    let data = send(protected(), "GET", "/explorer.json", Some(KEY)).await;
     assert_eq!(data.header("cache-control"), "no-store");
     let data = data.json();
     assert_eq!(data["server"]["title"], "A hidden title");
@@ -192,22 +172,16 @@ async fn without_credentials_the_same_page_asks_for_them_and_tells_nothing() {
 
 #[tokio::test]
 async fn the_data_has_every_version_with_its_properties() {
-    let data = fetch(&router_of(explorer()), "/explorer.json").await.json();
+    let data = fetch(explorer(), "/explorer.json").await.json();
     assert_eq!(data["protocols"], json!(["Oxp", "Mcp", "OpenTool"]));
     assert_eq!(data["server"]["version"], "1.0.0");
     assert_eq!(data["requires_credentials"], false);
     assert_eq!(data["limits"]["request_bytes"], 1 << 20);
-    let listed = fetch(&router_of(explorer()), "/tools").await.json();
+    let listed = fetch(explorer(), "/tools").await.json();
     let tools = data["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 3);
     for (tool, definition) in tools.iter().zip(listed["items"].as_array().unwrap()) {
-        for name in [
-            "id",
-            "description",
-            "version",
-            "input_schema",
-            "output_schema",
-        ] {
+        for name in "id description version input_schema output_schema".split(' ') {
             assert_eq!(tool[name], definition[name], "{name}");
         }
     }
@@ -237,8 +211,8 @@ async fn the_data_has_every_version_with_its_properties() {
 
 #[tokio::test]
 async fn only_served_protocols_are_offered() {
-    let server = explorer().protocols([lambda_tools::Protocol::Mcp]);
-    let data = fetch(&router_of(server), "/explorer.json").await.json();
+    let server = explorer().protocols([Protocol::Mcp]);
+    let data = fetch(server, "/explorer.json").await.json();
     assert_eq!(data["protocols"], json!(["Mcp"]));
 }
 
@@ -259,7 +233,7 @@ async fn a_list_of_callable_tools_has_no_others() {
         if is_filtered {
             server = server.list_only_callable_tools();
         }
-        let page = send(&router_of(server), "GET", "/explorer.json", Some(&token)).await;
+        let page = send(server, "GET", "/explorer.json", Some(&token)).await;
         let data = page.json();
         let tools = data["tools"].as_array().unwrap_or_else(|| panic!("{data}"));
         tools.len()
@@ -270,45 +244,49 @@ async fn a_list_of_callable_tools_has_no_others() {
 }
 
 #[tokio::test]
-async fn a_head_has_no_body_and_other_methods_are_rejected() {
-    let router = router_of(explorer());
-    for path in ["/", "/explorer.json"] {
-        let page = send(&router, "HEAD", path, None).await;
-        assert_eq!((page.status, &*page.body), (200, ""), "{path}");
-        let page = send(&router, "POST", path, None).await;
-        assert_eq!(
-            (page.status, page.header("allow")),
-            (405, "GET,HEAD"),
-            "{path}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn the_page_is_also_below_the_base_path_with_and_without_a_slash() {
-    let router = router_of(explorer().base_path("/agents/v1"));
-    for path in ["/", "/agents/v1", "/agents/v1/"] {
-        let page = fetch(&router, path).await;
-        assert_eq!(page.status, 200, "{path}");
-        assert!(page.body.starts_with("<!DOCTYPE html>"), "{path}");
-    }
-    assert_eq!(fetch(&router, "/agents/v1/explorer.json").await.status, 200);
-    for path in ["/agents", "/agents/v12", "/agents/v1/nothing"] {
-        assert_eq!(fetch(&router, path).await.status, 404, "{path}");
-    }
-    let router = router_of(server(tools()).base_path("/agents"));
-    for path in ["/agents", "/agents/"] {
-        assert_eq!(fetch(&router, path).await.status, 404, "{path}");
+async fn the_page_and_its_data_are_on_their_paths_if_they_are_turned_on() {
+    let agents = || explorer().base_path("/agents/v1");
+    for (server, method, path, status, start) in [
+        (server(tools()), "GET", "/", 404, "{"),
+        (server(tools()), "GET", "/explorer.json", 404, "{"),
+        (
+            server(tools()).base_path("/agents"),
+            "GET",
+            "/agents/",
+            404,
+            "{",
+        ),
+        (explorer().explorer(false), "GET", "/", 404, "{"),
+        (explorer(), "GET", "/nothing", 404, "{"),
+        (explorer(), "HEAD", "/", 200, ""),
+        (explorer(), "HEAD", "/explorer.json", 200, ""),
+        (explorer(), "POST", "/", 405, ""),
+        (explorer(), "POST", "/explorer.json", 405, ""),
+        (agents(), "GET", "/", 200, "<!DOCTYPE html>"),
+        (agents(), "GET", "/agents/v1", 200, "<!DOCTYPE html>"),
+        (agents(), "GET", "/agents/v1/", 200, "<!DOCTYPE html>"),
+        (agents(), "GET", "/agents/v1/explorer.json", 200, "{"),
+        (agents(), "GET", "/agents", 404, "{"),
+        (agents(), "GET", "/agents/v12", 404, "{"),
+        (agents(), "GET", "/agents/v1/nothing", 404, "{"),
+    ] {
+        let page = send(server, method, path, None).await;
+        assert_eq!(page.status, status, "{method} {path}");
+        assert!(page.body.starts_with(start), "{method} {path}");
+        assert!(method != "HEAD" || page.body.is_empty(), "{path}");
+        let allow = if status == 405 {
+            "GET,HEAD"
+        } else {
+            "(absent)"
+        };
+        assert_eq!(page.header("allow"), allow, "{path}");
     }
 }
 
 #[tokio::test]
 async fn the_programs_own_routes_come_first() {
-    let router = router_of(
-        explorer().map_router(|router| router.route("/", get(async || "the program's own"))),
-    );
-    assert_eq!(fetch(&router, "/").await.body, "the program's own");
-    assert_eq!(fetch(&router, "/explorer.json").await.status, 200);
+    let server = explorer().map_router(|router| router.route("/", get(async || "own")));
+    assert_eq!(fetch(server, "/").await.body, "own");
 }
 
 /// At most 30 KB compressed.
@@ -320,13 +298,10 @@ async fn the_page_is_small() {
         process::{Command, Stdio},
     };
 
-    let page = fetch(&router_of(explorer()), "/").await;
-    let mut gzip = Command::new("gzip")
-        .args(["-9", "-c"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let page = fetch(explorer(), "/").await;
+    let mut gzip = Command::new("gzip");
+    let pipes = gzip.arg("-9c").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut gzip = pipes.spawn().unwrap();
     let mut stdin = gzip.stdin.take().unwrap();
     let writing = std::thread::spawn(move || stdin.write_all(page.body.as_bytes()).unwrap());
     let size = gzip.wait_with_output().unwrap().stdout.len();

@@ -1,10 +1,12 @@
 //! The types of fields that inputs have: the schema that is listed, and the error for a wrong value.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
+use lambda_tools::Toolkit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error};
 use serde_json::{Value, json};
+
+use crate::support::{errors_of, tool};
 
 /// Takes one field.
 #[derive(Deserialize, JsonSchema)]
@@ -22,16 +24,13 @@ async fn check<I: JsonSchema + DeserializeOwned + Send + 'static>(
     bad: Value,
     (path, message): (&str, &str),
 ) {
-    let tool = Tool::new("T.T@1.0.0", |_: I| async { Ok::<_, Failure>(()) });
-    let toolkit = Toolkit::new([tool]).unwrap();
+    let toolkit = Toolkit::new([tool::<I>("T.T@1.0.0")]).unwrap();
     let listed = toolkit.definitions()[0].input_schema["properties"]["field"].take();
     schema["description"] = "The field.".into();
     assert_eq!(listed, schema);
-    let function = LambdaFunction::new(toolkit);
-    let call = |value: Value| function.call("T.T", json!({"field": value}));
-    assert_eq!(call(good).await.value(), Value::Null);
-    let errors = call(bad).await.rejection().parameter_errors;
-    assert_eq!(json!(errors), json!({path: message}), "{schema}");
+    assert_eq!(errors_of::<I>(json!({"field": good})).await, Value::Null);
+    let errors = errors_of::<I>(json!({"field": bad})).await;
+    assert_eq!(errors, json!({path: message}), "{schema}");
 }
 
 /// Checks a text with a format; `not a value` is not one.
@@ -74,18 +73,6 @@ fn any_integer(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 struct FlattenedVague {
     #[serde(flatten)]
     inner: Vague,
-}
-
-async fn errors_of<I: JsonSchema + DeserializeOwned + Send + 'static>(input: Value) -> Value {
-    let tool = Tool::new("T.T@1.0.0", |_: I| async { Ok::<_, Failure>(()) });
-    let function = LambdaFunction::new(Toolkit::new([tool]).unwrap());
-    json!(
-        function
-            .call("T.T", input)
-            .await
-            .rejection()
-            .parameter_errors
-    )
 }
 
 /// Serde does not say which of the fields of a flattened struct has a wrong value.

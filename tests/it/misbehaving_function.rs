@@ -17,46 +17,35 @@ use test_support::{
 #[cfg(feature = "otlp")]
 use crate::collector::{Collector, attribute};
 
-/// Returns more than can be sent.
+/// Takes nothing.
 #[derive(Deserialize, JsonSchema)]
-struct Fill {}
+struct Nothing {}
 
-async fn fill(_: Fill) -> Result<String, Failure> {
+/// Returns more than can be sent.
+async fn fill(_: Nothing) -> Result<String, Failure> {
     Ok("x".repeat(7_000_000))
 }
 
 /// Blocks its thread.
-#[derive(Deserialize, JsonSchema)]
-struct Block {}
-
-async fn block(_: Block) -> Result<(), Failure> {
+async fn block(_: Nothing) -> Result<(), Failure> {
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let _ = receiver.recv_timeout(Duration::from_secs(2));
     Ok(())
 }
 
 /// Takes a while.
-#[derive(Deserialize, JsonSchema)]
-struct Sleep {}
-
-async fn sleep(_: Sleep) -> Result<(), Failure> {
+async fn sleep(_: Nothing) -> Result<(), Failure> {
     tokio::time::sleep(Duration::from_secs(5)).await;
     Ok(())
 }
 
 /// Fails with a long message.
-#[derive(Deserialize, JsonSchema)]
-struct Quote {}
-
-async fn quote(_: Quote) -> Result<(), Failure> {
+async fn quote(_: Nothing) -> Result<(), Failure> {
     Err(Failure::new("It does not work").developer_message("x".repeat(1_000_000)))
 }
 
 /// Spawns a task that outlives the call.
-#[derive(Deserialize, JsonSchema)]
-struct Leave {}
-
-async fn leave(_: Leave) -> Result<(), Failure> {
+async fn leave(_: Nothing) -> Result<(), Failure> {
     tracing::info!(left = 1, "a line of the tool");
     let late = tokio::time::sleep(Duration::from_millis(300));
     tokio::spawn(late.instrument(tracing::info_span!("left behind")));
@@ -114,18 +103,18 @@ async fn the_log_line_of_a_call_matches_its_response() {
     let reports = platform.reports(6).await;
     #[cfg(feature = "otlp")]
     assert_spans(&collector).await;
-    let bodies: Vec<Value> = reports
+    let bodies = reports
         .iter()
-        .map(|(_, response, _)| serde_json::from_str(response["body"].as_str().unwrap()).unwrap())
-        .collect();
+        .map(|(_, response, _)| response["body"].as_str().unwrap());
+    let bodies: Vec<Value> = bodies.map(|it| serde_json::from_str(it).unwrap()).collect();
     let printed = platform.end();
     // Text from callers and tools is cut in log lines, but not in responses.
     assert!(printed.iter().all(|line| line.len() < 5000), "too long");
     assert_eq!(bodies[2]["call_id"], longest_id);
-    let lines: Vec<Value> = printed
+    let lines = printed
         .iter()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let lines: Vec<Value> = lines.collect();
     let calls: Vec<_> = lines.iter().filter(|it| it["message"] == "call").collect();
     // A result that is too large to send is also a failure in the log.
     assert_eq!(bodies[0]["success"], false);
@@ -136,19 +125,17 @@ async fn the_log_line_of_a_call_matches_its_response() {
         assert_eq!(calls[nth]["reason"], reason);
     }
     // A generated call id is in the response, in the call's line and in the tool's lines.
-    let of_tool = lines
+    let mut of_tool = lines
         .iter()
-        .find(|it| it["message"] == "a line of the tool");
+        .filter(|it| it["message"] == "a line of the tool");
     let generated = &bodies[1]["call_id"];
     assert!(generated.is_string());
     assert_eq!(&calls[1]["call_id"], generated);
-    assert_eq!(&of_tool.unwrap()["call_id"], generated);
+    assert_eq!(&of_tool.next().unwrap()["call_id"], generated);
     assert_eq!(calls[2]["call_id"], longest_id);
     assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
-    assert_eq!(
-        bodies[4]["error"]["developer_message"],
-        "x".repeat(1_000_000)
-    );
+    let detail = &bodies[4]["error"]["developer_message"];
+    assert_eq!(*detail, "x".repeat(1_000_000));
     assert_eq!(calls[4]["developer_message"], format!("{}…", &huge[..4096]));
 }
 

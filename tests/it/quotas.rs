@@ -37,12 +37,35 @@ struct Fixture {
 }
 
 /// Who calls what.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Sent<'a> {
-    key: Option<&'a str>,
+    key: &'a str,
     user: Option<&'a str>,
-    tool: Option<&'a str>,
+    tool: &'a str,
     call_id: Option<&'a str>,
+}
+
+/// A call of one of two callers.
+const A: Sent = Sent {
+    key: "key-a-0123456789",
+    user: None,
+    tool: "A.Act",
+    call_id: None,
+};
+const B: Sent = Sent {
+    key: "key-b-0123456789",
+    ..A
+};
+
+impl<'a> Sent<'a> {
+    fn user(self, user: &'a str) -> Self {
+        let user = Some(user);
+        Self { user, ..self }
+    }
+
+    fn tool(self, tool: &'a str) -> Self {
+        Self { tool, ..self }
+    }
 }
 
 fn is_exceeded(response: &ExpectedResponse) -> bool {
@@ -66,7 +89,7 @@ impl Fixture {
     }
 
     async fn call(&self, sent: Sent<'_>) -> ExpectedResponse {
-        let mut body = json!({"tool_id": sent.tool.unwrap_or("A.Act"), "input": {}});
+        let mut body = json!({"tool_id": sent.tool, "input": {}});
         if let Some(id) = sent.call_id {
             body["call_id"] = json!(id);
         }
@@ -75,7 +98,7 @@ impl Fixture {
         }
         let event = event("POST", "/tools/call", &body.to_string());
         let mut event: Value = serde_json::from_str(&event).unwrap();
-        event["headers"]["oxp-api-key"] = sent.key.unwrap_or("key-a-0123456789").into();
+        event["headers"]["oxp-api-key"] = sent.key.into();
         self.function.respond(&event.to_string()).await.unwrap()
     }
 
@@ -158,30 +181,18 @@ impl Store for Plain {
 /// The facts of a call reach its quotas. Which of them each quota tells apart, unit tests say.
 #[tokio::test]
 async fn a_quota_counts_by_what_it_says() {
-    let (a, of) = (Sent::default(), |user| Sent {
-        user: Some(user),
-        ..Sent::default()
-    });
-    let b = Sent {
-        key: Some("key-b-0123456789"),
-        ..a
-    };
-    let tool = |tool| Sent {
-        tool: Some(tool),
-        ..a
-    };
     for (quota, runs, is_used_up) in [
         (
             Quota::per_day(1).by_user(),
-            vec![a, of("u"), of("v"), of(""), b],
-            vec![a, of("u"), b],
+            vec![A, A.user("u"), A.user("v"), A.user(""), B],
+            vec![A, A.user("u"), B],
         ),
         (
             Quota::per_day(1).by_tool(),
-            vec![tool("A.Act"), tool("A.Other")],
-            vec![tool("A.Act@1.0.0"), tool("A.Act@2.0.0"), b],
+            vec![A.tool("A.Act"), A.tool("A.Other")],
+            vec![A.tool("A.Act@1.0.0"), A.tool("A.Act@2.0.0"), B],
         ),
-        (Quota::per_day(0), vec![], vec![a]),
+        (Quota::per_day(0), vec![], vec![A]),
     ] {
         let fixture = Fixture::new(&[quota], Idempotency::none());
         for (nth, sent) in runs.into_iter().enumerate() {
@@ -200,16 +211,15 @@ async fn a_window_begins_and_ends_with_the_calendars() {
         (Quota::per_day(2), Duration::from_hours(12)),
     ] {
         let fixture = Fixture::new(&[quota], Idempotency::none());
-        let call = Sent::default();
         let (last, rest) = (Duration::from_millis(1), until_end.as_secs() * 1000 - 1);
-        assert!(fixture.runs(call).await);
+        assert!(fixture.runs(A).await);
         fixture.function.advance(Duration::from_millis(rest));
-        assert!(fixture.runs(call).await);
-        let reply = fixture.call(call).await;
+        assert!(fixture.runs(A).await);
+        let reply = fixture.call(A).await;
         assert!(is_exceeded(&reply));
         assert_eq!(reply.headers["retry-after"], "1");
         fixture.function.advance(last);
-        assert!(fixture.runs(call).await && fixture.runs(call).await && !fixture.runs(call).await);
+        assert!(fixture.runs(A).await && fixture.runs(A).await && !fixture.runs(A).await);
     }
 }
 
@@ -222,7 +232,7 @@ async fn a_refusal_says_which_quota_and_when_to_come_back() {
         (none().by_user(), "calls per day for each user", "user"),
     ] {
         let fixture = Fixture::new(&[quota], Idempotency::none());
-        let reply = fixture.call(Sent::default()).await;
+        let reply = fixture.call(A).await;
         let message = format!(
             "The quota of 0 {calls} is used up. Nothing was run; calls are accepted again in 12 hours."
         );
@@ -239,49 +249,21 @@ async fn a_refusal_says_which_quota_and_when_to_come_back() {
 
 #[tokio::test]
 async fn rejected_calls_do_not_use_up_other_quotas() {
-    let a = Sent {
-        user: Some("u"),
-        ..Sent::default()
-    };
-    let other = |user| Sent {
-        user: Some(user),
-        ..a
-    };
-    let b = Sent {
-        key: Some("key-b-0123456789"),
-        ..a
-    };
-    let other_tool = Sent {
-        tool: Some("A.Other"),
-        ..a
-    };
+    let a = A.user("u");
+    let day = || Quota::per_day(1);
+    let minute = || Quota::per_minute(2);
     // The first quota lets one call run; the other one has room for two.
-    for (name, first, second, later) in [
-        (
-            "all",
-            Quota::per_day(1).by_tool(),
-            Quota::per_minute(2),
-            other_tool,
-        ),
-        (
-            "tool",
-            Quota::per_day(1).by_caller(),
-            Quota::per_minute(2).by_tool(),
-            b,
-        ),
-        (
-            "caller",
-            Quota::per_day(1).by_user(),
-            Quota::per_minute(2).by_caller(),
-            other("v"),
-        ),
+    for (first, second, later) in [
+        (day().by_tool(), minute(), a.tool("A.Other")),
+        (day().by_caller(), minute().by_tool(), B.user("u")),
+        (day().by_user(), minute().by_caller(), A.user("v")),
     ] {
         for quotas in [[first.clone(), second.clone()], [second, first]] {
             let fixture = Fixture::new(&quotas, Idempotency::none());
             for runs in [true, false, false, false] {
-                assert_eq!(fixture.runs(a).await, runs, "{name}");
+                assert_eq!(fixture.runs(a).await, runs);
             }
-            assert!(fixture.runs(later).await, "{name}");
+            assert!(fixture.runs(later).await);
         }
     }
     let quotas = [Quota::per_day(2), Quota::per_minute(1)];
@@ -313,12 +295,12 @@ async fn without_the_store_calls_are_rejected_unless_best_effort_is_set() {
         ),
     ] {
         *store.0.error.lock().unwrap() = Some(error);
-        let reply = strict.call(Sent::default()).await;
+        let reply = strict.call(A).await;
         assert_eq!(reply.status, 400);
         let detail = reply.body["developer_message"].as_str().unwrap();
         assert!(detail.contains(what), "{detail}");
         assert_eq!(reply.headers.contains_key("retry-after"), is_temporary);
-        let reply = lenient.call(Sent::default()).await;
+        let reply = lenient.call(A).await;
         assert_eq!(reply.status == 200, is_temporary);
     }
     assert_eq!((strict.effects(), lenient.effects()), (0, 1));
@@ -348,7 +330,7 @@ async fn several_quotas_wait_once_for_a_store_that_does_not_answer() {
     for (quotas, effects) in [(quotas, 0), (lenient, 1)] {
         let fixture = Fixture::new(&quotas, Idempotency::in_store(Silent));
         let started = tokio::time::Instant::now();
-        fixture.call(Sent::default()).await;
+        fixture.call(A).await;
         assert_eq!(started.elapsed().as_secs(), 3);
         assert_eq!(fixture.effects(), effects);
     }
@@ -368,7 +350,7 @@ async fn an_instance_whose_clock_is_off_counts_in_the_window_that_it_shows() {
         let idempotency = Idempotency::in_store(store.clone());
         let fixture = Fixture::at(now, &[Quota::per_minute(2)], idempotency);
         for runs in runs {
-            assert_eq!(fixture.runs(Sent::default()).await, runs);
+            assert_eq!(fixture.runs(A).await, runs);
         }
     }
     // Time to live deletes no number that an instance may still use.
@@ -399,7 +381,7 @@ async fn concurrent_effects(idempotency: impl Fn() -> Idempotency) -> usize {
         callers.spawn(async move {
             let mut accepted = 0;
             for _ in 0..5 {
-                let reply = fixture.call(Sent::default()).await;
+                let reply = fixture.call(A).await;
                 assert!(reply.status == 200 || is_exceeded(&reply), "{}", reply.body);
                 accepted += usize::from(reply.status == 200);
             }

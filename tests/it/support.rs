@@ -1,11 +1,13 @@
 //! Calls tools without a socket.
 
 use lambda_tools::{
-    Auth, EventKind, Server, Toolkit,
+    Auth, EventKind, Failure, Server, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
-    testing::{ExpectedResponse, LambdaFunction},
+    testing::{ExpectedResponse, LambdaFunction, TestOutcome},
 };
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Creates a server that takes no setting from the environment of the tests, except for metrics.
@@ -102,4 +104,21 @@ pub(crate) async fn value(function: &LambdaFunction, tool: &str, input: Value) -
     assert_eq!(response.status, 200, "{response:?}");
     assert_eq!(response.body["success"], true, "{response:?}");
     response.body["value"].clone()
+}
+
+/// Returns a tool with inputs of this type.
+#[track_caller]
+pub(crate) fn tool<I: JsonSchema + DeserializeOwned + Send + 'static>(id: &'static str) -> Tool {
+    Tool::new(id, |_: I| async { Ok::<_, Failure>(()) })
+}
+
+/// Returns the parameter errors of a tool with inputs of this type; `null` if it accepts the input.
+pub(crate) async fn errors_of<I: JsonSchema + DeserializeOwned + Send + 'static>(
+    input: Value,
+) -> Value {
+    let function = function(Toolkit::new([tool::<I>("T.T@1.0.0")]).unwrap());
+    match function.call("T.T", input).await {
+        TestOutcome::Value(_) => Value::Null,
+        other => json!(other.rejection().parameter_errors),
+    }
 }

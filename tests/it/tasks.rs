@@ -547,18 +547,6 @@ async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
     local.end_of(A, &id, 5).await.unwrap();
     let line = local.running.line_with("dialect=\"task\"", 5);
     assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
-    // The call's own name for the trace, in a protocol that has one.
-    let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
-    let request = local.client.post(format!("{}/tools/call", local.url));
-    let request = request.header("traceparent", &parent).bearer_auth(A);
-    request.body(body.to_string()).send().await.unwrap();
-    let line = local.running.line_with("dialect=\"task\"", 5);
-    assert_eq!(
-        field(&line, "trace_id").as_deref(),
-        Some("order 66"),
-        "{line}"
-    );
-    assert_eq!(field(&line, "trace").as_deref(), Some(trace), "{line}");
 }
 
 #[tokio::test]

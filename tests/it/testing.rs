@@ -12,9 +12,8 @@ use std::{
 
 use lambda_tools::{
     ApiKeys, Context, Failure, Server, Tool, Toolkit,
-    idempotency::Idempotency,
     secrets::Secrets,
-    testing::{self, LambdaFunction, TestOutcome},
+    testing::{self, LambdaFunction},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,22 +63,27 @@ async fn a_call_brings_what_its_tool_needs() {
 
 #[tokio::test]
 async fn a_rejection_is_data() {
-    let rejection = |input: Value| async { testing::call(shop(), "Shop.Show@1", input).await };
-    let rejected = rejection(json!({"artikel": "tea"})).await.rejection();
-    assert_eq!(rejected.reason, "invalid_input");
-    let errors = json!(rejected.parameter_errors);
-    let expected = json!({
-        "article": "Is required",
-        "artikel": "Is not a parameter of this tool; did you mean 'article'?",
-    });
-    assert_eq!(errors, expected);
-    let rejected = rejection(json!({"article": "tea"})).await.rejection();
-    assert_eq!(rejected.reason, "missing_requirements");
-    let detail = rejected.developer_message.unwrap();
-    assert!(detail.contains("context.user_id"), "{detail}");
-    for (tool, reason) in [("Shop", "invalid_tool_id"), ("Shop.Shoo", "unknown_tool")] {
-        let rejected = testing::call(shop(), tool, json!({})).await.rejection();
+    for (tool, input, reason) in [
+        ("Shop.Show@1", json!({"artikel": "tea"}), "invalid_input"),
+        (
+            "Shop.Show",
+            json!({"article": "tea"}),
+            "missing_requirements",
+        ),
+        ("Shop", json!({}), "invalid_tool_id"),
+        ("Shop.Shoo", json!({}), "unknown_tool"),
+    ] {
+        let rejected = testing::call(shop(), tool, input).await.rejection();
         assert_eq!(rejected.reason, reason);
+        if reason == "invalid_input" {
+            let wrong = "Is not a parameter of this tool; did you mean 'article'?";
+            let expected = json!({"article": "Is required", "artikel": wrong});
+            assert_eq!(json!(rejected.parameter_errors), expected);
+        }
+        if reason == "missing_requirements" {
+            let detail = rejected.developer_message.unwrap();
+            assert!(detail.contains("context.user_id"), "{detail}");
+        }
     }
 }
 
@@ -96,30 +100,6 @@ async fn a_failure_is_the_tools_own() {
 #[should_panic(expected = "Is required")]
 async fn a_value_that_is_missing_says_why() {
     let _ = testing::call(shop(), "Shop.Show", json!({})).await.value();
-}
-
-#[tokio::test]
-async fn calls_to_one_function_share_what_it_remembers() {
-    let effects = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&effects);
-    let act = move |_: Value| {
-        let counted = Arc::clone(&counted);
-        async move { Ok::<_, Failure>(json!(counted.fetch_add(1, Ordering::SeqCst))) }
-    };
-    let object = json!({"type": "object"});
-    let tool = Tool::dynamic("Effect.Act@1.0.0", "Acts.", object, json!({}), act);
-    let server = Server::new(Toolkit::new([tool]).unwrap());
-    let server = server.idempotency(Idempotency::in_memory());
-    let function = LambdaFunction::new(server);
-    let call = || async {
-        let call = function.call("Effect.Act", json!({})).call_id("once");
-        call.await.value()
-    };
-    assert_eq!((call().await, call().await), (json!(0), json!(0)));
-    function.advance(Duration::from_hours(2));
-    assert_eq!(call().await, json!(1));
-    let other = function.call("Effect.Act", json!({})).await;
-    assert!(matches!(other, TestOutcome::Value(it) if it == 2));
 }
 
 #[tokio::test]
@@ -229,42 +209,27 @@ async fn events_are_replayed_in_the_order_of_their_names() {
     // Neither an event nor a response.
     files.push(("notes.txt".into(), "text".into()));
     files.reverse();
-    let files: Vec<_> = files
-        .iter()
-        .map(|(name, it)| (&**name, it.clone()))
-        .collect();
+    let files = files.iter().map(|(name, it)| (&**name, it.clone()));
+    let files: Vec<_> = files.collect();
     assert_eq!(replayed(&Folder::new("order", &files)).await, Ok(()));
 }
 
 #[tokio::test]
 async fn a_folder_that_shows_nothing_fails() {
+    let call = || ("a.json", calling("Count.Calls"));
+    let one_differs = [
+        call(),
+        ("a.expected.json", valued(0)),
+        ("b.json", calling("Count.Calls")),
+        ("b.expected.json", valued(0)),
+    ];
     for (files, says) in [
         (&[][..], "there are no events below"),
         (&[("notes.txt", String::new())], "there are no events below"),
-        (
-            &[("a.client-context.json", "{}".to_owned())],
-            "but no event",
-        ),
-        (
-            &[("a.json", calling("Count.Calls"))],
-            "a.expected.json is missing",
-        ),
-        (
-            &[
-                ("a.json", calling("Count.Calls")),
-                ("a.expected.json", "{".into()),
-            ],
-            "EOF",
-        ),
-        (
-            &[
-                ("a.json", calling("Count.Calls")),
-                ("a.expected.json", valued(0)),
-                ("b.json", calling("Count.Calls")),
-                ("b.expected.json", valued(0)),
-            ],
-            "1 of 2 events",
-        ),
+        (&[("a.client-context.json", "{}".into())], "but no event"),
+        (&[call()], "a.expected.json is missing"),
+        (&[call(), ("a.expected.json", "{".into())], "EOF"),
+        (&one_differs, "1 of 2 events"),
     ] {
         let report = replayed(&Folder::new("nothing", files)).await.unwrap_err();
         assert!(report.contains(says), "{report}");
@@ -318,13 +283,9 @@ fn a_replay_reads_one_variable_of_the_environment() {
 mod apis {
     use std::collections::BTreeMap;
 
-    use axum::{
-        Router,
-        extract::Request,
-        http::{HeaderName, StatusCode, header::CONTENT_TYPE},
-    };
+    use axum::{Router, extract::Request};
     use lambda_tools::{from_openapi::OpenApi, serve};
-    use test_support::{Running, Served};
+    use test_support::{Running, Served, answer};
 
     use super::*;
 
@@ -332,33 +293,26 @@ mod apis {
 
     /// Returns the tools of an API of notes at this URL. Its key is in a header, or in the query.
     fn notes(url: &str) -> Server {
-        let operation = |id: &str, scheme: &str, parameters: Value| {
+        let operation = |id: &str, scheme: &str, (name, place): (&str, &str)| {
+            let parameter = json!({"name": name, "in": place, "required": true,
+                                   "schema": {"type": "string"}});
+            let note = json!({"description": "A note.", "content": {"application/json": {}}});
             json!({"get": {"operationId": id, "summary": "Notes.", "security": [{scheme: []}],
-                           "parameters": parameters, "responses": {"200": {"description": "A note.",
-                           "content": {"application/json": {}}}}}})
-        };
-        let text = |name: &str, place: &str| {
-            json!([
-                {"name": name, "in": place, "required": true, "schema": {"type": "string"}},
-            ])
+                           "parameters": [parameter], "responses": {"200": note}}})
         };
         let scheme = |place: &str| json!({"type": "apiKey", "name": "key", "in": place});
         let document = json!({
             "openapi": "3.0.3", "info": {"title": "Notes", "version": "1"}, "servers": [{"url": url}],
             "components": {"securitySchemes": {"Header": scheme("header"), "Query": scheme("query")}},
             "paths": {
-                "/notes/{id}": operation("read", "Header", text("id", "path")),
-                "/search": operation("search", "Query", text("q", "query")),
+                "/notes/{id}": operation("read", "Header", ("id", "path")),
+                "/search": operation("search", "Query", ("q", "query")),
             },
         });
-        let api = OpenApi::new(document)
-            .unwrap()
-            .include_all()
-            .allow_private();
-        let api = api
-            .secret("Header", "NOTES_KEY")
-            .secret("Query", "NOTES_KEY");
-        Server::new(Toolkit::new(api.tools().unwrap()).unwrap())
+        let api = OpenApi::new(document).unwrap().include_all();
+        let api = api.allow_private().secret("Header", "NOTES_KEY");
+        let tools = api.secret("Query", "NOTES_KEY").tools();
+        Server::new(Toolkit::new(tools.unwrap()).unwrap())
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -371,33 +325,28 @@ mod apis {
 
     const JSON: &str = "application/json";
 
-    /// A status, a media type and a body.
-    type Answer = (StatusCode, [(HeaderName, String); 1], String);
-
-    fn answer(status: u16, kind: &str, body: &str) -> Answer {
-        let status = StatusCode::from_u16(status).unwrap();
-        (status, [(CONTENT_TYPE, kind.to_owned())], body.to_owned())
-    }
-
     /// Serves the API below `/v1`.
     async fn api() -> Served {
-        let answer = async |request: Request| {
-            let key = request
-                .headers()
-                .get("key")
-                .map_or("", |it| it.to_str().unwrap());
-            match request.uri().path() {
-                "/notes/1" => answer(200, JSON, r#"{"text":"a note"}"#),
-                "/notes/echo" => answer(200, JSON, &json!({"key": key}).to_string()),
+        let respond = async |request: Request| {
+            let key = request.headers().get("key");
+            let key = key.map_or("", |it| it.to_str().unwrap()).to_owned();
+            let (status, kind, body) = match request.uri().path() {
+                "/notes/1" => (200, JSON, r#"{"text":"a note"}"#.to_owned()),
+                "/notes/echo" => (200, JSON, json!({"key": key}).to_string()),
                 "/search" if request.uri().query().unwrap().contains(KEY) => {
-                    answer(200, "text/plain", "[1,2]")
+                    (200, "text/plain", "[1,2]".to_owned())
                 }
-                "/search" => answer(401, JSON, ""),
+                "/search" => (401, JSON, String::new()),
                 // A failure quotes it.
-                _ => answer(404, JSON, "{\n  \"message\": \"no such note\"\n}"),
-            }
+                _ => (
+                    404,
+                    JSON,
+                    "{\n  \"message\": \"no such note\"\n}".to_owned(),
+                ),
+            };
+            answer(status, &[("content-type", kind)], body)
         };
-        Served::start(Router::new().nest("/v1", Router::new().fallback(answer))).await
+        Served::start(Router::new().nest("/v1", Router::new().fallback(respond))).await
     }
 
     #[tokio::test(flavor = "multi_thread")]

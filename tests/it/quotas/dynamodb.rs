@@ -8,7 +8,7 @@ use lambda_tools::{
 };
 use test_support::{aws::Emulator, dynamodb};
 
-use super::{Fixture, LIMIT, Sent, concurrent_effects};
+use super::{A, Fixture, LIMIT, Sent, concurrent_effects};
 use crate::aws;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,9 +29,9 @@ async fn a_counted_call_costs_one_write_more() {
     let fixture = Fixture::new(&[Quota::per_day(2).of_tool("A.Act")], idempotency);
     let with_id = |id| Sent {
         call_id: Some(id),
-        ..Sent::default()
+        ..A
     };
-    assert!(fixture.runs(Sent::default()).await);
+    assert!(fixture.runs(A).await);
     assert_eq!(proxy.take_actions(), ["UpdateItem"]);
     assert!(fixture.runs(with_id("one")).await);
     assert_eq!(proxy.take_actions(), ["PutItem", "UpdateItem", "PutItem"]);
@@ -41,26 +41,18 @@ async fn a_counted_call_costs_one_write_more() {
         ["PutItem", "UpdateItem", "DeleteItem"]
     );
     // The instance knows that the window is full.
-    assert!(!fixture.runs(Sent::default()).await);
-    let other_tool = Sent {
-        tool: Some("A.Other"),
-        ..Sent::default()
-    };
-    assert!(fixture.runs(other_tool).await);
+    assert!(!fixture.runs(A).await);
+    assert!(fixture.runs(A.tool("A.Other")).await);
     assert!(proxy.take_actions().is_empty());
     let items = proxy.items("calls").await;
-    let item = items
-        .iter()
-        .find(|it| it["count"] != serde_json::Value::Null)
-        .unwrap();
-    assert_eq!(item["count"]["N"], "2");
+    let item = items.iter().find(|it| it["count"]["N"] == "2").unwrap();
     assert!(item["id"]["S"].as_str().unwrap().starts_with("quota#"));
     // Midnight, and a day.
     assert_eq!(item["expires_at"]["N"], "1696636800");
     // A missing permission is named.
     fixture.function.advance(Duration::from_hours(24));
     proxy.fail_with(400, "AccessDeniedException", "");
-    let reply = fixture.call(Sent::default()).await;
+    let reply = fixture.call(A).await;
     let detail = reply.body["developer_message"].as_str().unwrap();
     assert!(
         detail.contains("allow dynamodb:UpdateItem on the table 'calls'"),
