@@ -60,24 +60,15 @@ async fn half_a_surrogate_pair_in_an_event_is_a_text() {
     assert_eq!(answer["statusCode"], 401, "{answer}");
 }
 
-/// Nothing but the event makes a caller an invoker: a request needs its credentials.
+/// `events/direct` has the calls, which need no credentials.
 #[tokio::test]
-async fn messages_of_mcp_need_no_credentials_and_requests_do() {
-    let function = LambdaFunction::new(server());
-    let params = json!({"name": "T_Choose", "arguments": {"outcome": "success"}});
-    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let answer = function.invoke(&message.to_string()).await.unwrap();
-    let result = &answer["result"]["structuredContent"]["result"];
-    assert_eq!(result, "invoker", "{answer}");
-    let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let answer = function.invoke(&notification.to_string()).await.unwrap();
-    assert_eq!(answer, json!({}));
-    let request = crate::support::event("POST", "/mcp", &message.to_string());
-    let answer = function.invoke(&request).await.unwrap();
-    assert_eq!(answer["statusCode"], 401, "{answer}");
+async fn calls_can_be_refused() {
     let function = LambdaFunction::new(server().events([EventKind::FunctionUrl]));
-    let error = function.invoke(&message.to_string()).await.unwrap_err();
-    assert!(error.to_string().contains("'direct'"), "{error}");
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    for event in [call("success"), ping] {
+        let error = function.invoke(&event).await.unwrap_err();
+        assert!(error.to_string().contains("'direct'"), "{error}");
+    }
 }
 
 #[tokio::test]

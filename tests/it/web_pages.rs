@@ -211,12 +211,12 @@ async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
 }
 
 /// An event that only keeps an instance warm is no error, unless the function accepts none.
+/// `events/sources` has those that are accepted.
 #[tokio::test]
 async fn warm_ups_run_nothing_and_can_be_refused() {
     let accepting = function(tools());
     let refusing = function(tools().events([EventKind::Direct, EventKind::FunctionUrl]));
     for event in ["{}", r#"{"warmer": true}"#] {
-        assert_eq!(accepting.invoke(event).await.unwrap(), json!({}));
         let error = refusing.invoke(event).await.unwrap_err().to_string();
         assert!(error.contains("'warm-up'"), "{error}");
     }
@@ -239,8 +239,7 @@ async fn warm_ups_run_nothing_and_can_be_refused() {
         let answer = accepting.invoke(&call.to_string()).await.unwrap();
         assert_eq!(answer["success"], true, "{answer}");
     }
-    let mut request: Value = serde_json::from_str(&event("GET", "/health", "")).unwrap();
-    request["source"] = "aws.events".into();
-    let answer = accepting.invoke(&request.to_string()).await.unwrap();
+    let request = event("GET", "/health", "").replacen('{', r#"{"source":"aws.events","#, 1);
+    let answer = accepting.invoke(&request).await.unwrap();
     assert_eq!(answer["statusCode"], 200, "{answer}");
 }
