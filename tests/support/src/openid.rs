@@ -82,12 +82,6 @@ impl OpenId {
         (count("ok"), count("failed"))
     }
 
-    /// Requests an access token without a browser; the parameters are those of `oidc_provider.mjs`.
-    pub async fn token(&self, parameters: &[(&str, &str)]) -> String {
-        let answer = self.get("token", parameters).await;
-        answer["access_token"].as_str().unwrap().to_owned()
-    }
-
     async fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {
         let url = Url::parse_with_params(&format!("{}/test/{path}", self.url), query).unwrap();
         reqwest::get(url).await.unwrap().json().await.unwrap()

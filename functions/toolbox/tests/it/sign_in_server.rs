@@ -4,22 +4,9 @@
 //! The providers and the clients come from npm and PyPI. `tests/all` installs them and runs these
 //! tests; a plain `cargo test` lists them as ignored.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-
-use axum::{
-    Router,
-    body::Body,
-    extract::{Request, State},
-    http::HeaderMap,
-    response::Response,
-};
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use test_support::{
-    Served, aws::CREDENTIALS, dynamodb::DynamoDb, function_url::FunctionUrl, node, openid::OpenId,
+    aws::CREDENTIALS, dynamodb::DynamoDb, function_url::FunctionUrl, node, openid::OpenId,
 };
 
 use crate::{
@@ -31,7 +18,6 @@ use crate::{
 
 const TABLE: &str = "grants";
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
-const LARGEST_BODY: usize = 1 << 20;
 
 /// Returns the settings of a server at which everyone may sign in, at this provider.
 fn variables(provider: &OpenId) -> [(&'static str, &str); 8] {
@@ -53,89 +39,17 @@ async fn allow_redirect(provider: &OpenId, server: &str) {
     provider.allow_redirect(&callback).await;
 }
 
-/// Two instances of a function behind one URL, and the table that they share. Each request reaches
-/// the instance that did not get the one before.
-struct Function {
-    url: String,
-    table: DynamoDb,
-    _served: Served,
-}
-
-struct Instances {
-    instances: [FunctionUrl; 2],
-    requests: AtomicUsize,
-    client: reqwest::Client,
-}
-
-impl Function {
-    async fn start(provider: &OpenId) -> Self {
-        let table = DynamoDb::start(TABLE).await;
-        let address = table.url();
-        let router = async |url: &str| {
-            let mut variables = variables(provider).to_vec();
-            variables.extend(CREDENTIALS);
-            variables.extend([
-                // The events name the host of a function URL.
-                ("TOOLS_PUBLIC_URL", url),
-                ("TOOLS_OAUTH_TABLE", TABLE),
-                ("AWS_ENDPOINT_URL_DYNAMODB", &*address),
-            ]);
-            let client = reqwest::Client::builder().redirect(Policy::none());
-            let instances = Instances {
-                instances: [
-                    FunctionUrl::start(&mut faults(), &variables).await,
-                    FunctionUrl::start(&mut faults(), &variables).await,
-                ],
-                requests: AtomicUsize::new(0),
-                client: client.build().unwrap(),
-            };
-            Router::new()
-                .fallback(pass_on)
-                .with_state(Arc::new(instances))
-        };
-        let served = Served::start_with(router).await;
-        allow_redirect(provider, &served.url).await;
-        Self {
-            url: served.url.clone(),
-            table,
-            _served: served,
-        }
-    }
-}
-
-/// Passes a request on to the other instance.
-async fn pass_on(State(function): State<Arc<Instances>>, request: Request) -> Response {
-    let number = function.requests.fetch_add(1, Ordering::Relaxed);
-    let instance = &function.instances[number % 2].url;
-    let (parts, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, LARGEST_BODY).await.unwrap();
-    let path = parts.uri.path_and_query().unwrap();
-    let sent = function
-        .client
-        .request(parts.method, format!("{instance}{path}"))
-        .headers(end_to_end(parts.headers))
-        .body(body)
-        .send();
-    let answer = sent.await.unwrap();
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let mut response = Response::new(Body::from(answer.bytes().await.unwrap()));
-    *response.status_mut() = status;
-    *response.headers_mut() = end_to_end(headers);
-    response
-}
-
-/// Removes the headers that are about one connection.
-fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
-    for name in [
-        "connection",
-        "content-length",
-        "host",
-        "keep-alive",
-        "transfer-encoding",
-    ] {
-        headers.remove(name);
-    }
-    headers
+/// A function behind a URL, and its table.
+async fn function(provider: &OpenId) -> (FunctionUrl, DynamoDb) {
+    let table = DynamoDb::start(TABLE).await;
+    let address = table.url();
+    let mut variables = variables(provider).to_vec();
+    variables.extend(CREDENTIALS);
+    variables.push(("TOOLS_OAUTH_TABLE", TABLE));
+    variables.push(("AWS_ENDPOINT_URL_DYNAMODB", &address));
+    let function = FunctionUrl::start_with_url(&mut faults(), &variables).await;
+    allow_redirect(provider, &function.url).await;
+    (function, table)
 }
 
 /// Lets a client sign its user in with nothing but the URL, and call two tools, of which the second
@@ -163,13 +77,13 @@ fn check(client: Client, url: &str, user: &str, sign_ins: usize) {
 /// the metadata at once.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, and clients and a provider of npm and PyPI; run tests/all"]
-async fn published_clients_need_only_the_url_of_a_function_with_two_instances() {
+async fn published_clients_need_only_the_url_of_a_function() {
     let provider = OpenId::start();
-    let function = Function::start(&provider).await;
+    let (function, table) = function(&provider).await;
     for client in CLIENTS {
-        let records = function.table.len();
+        let records = table.len();
         check(client, &function.url, "alice", 1);
-        assert!(function.table.len() > records, "{client:?}");
+        assert!(table.len() > records, "{client:?}");
     }
 }
 
@@ -193,7 +107,7 @@ async fn published_clients_ask_for_another_scope_when_a_tool_needs_it() {
 #[ignore = "needs what sam build makes, and npm's conformance suite and oidc-provider; run tests/all"]
 async fn the_conformance_suite_for_authorization_servers_passes() {
     let provider = OpenId::start();
-    let function = Function::start(&provider).await;
+    let (function, _table) = function(&provider).await;
     let script = repository("target/conformance/conformance_authorization.mjs");
     let mut suite = limited(node());
     suite.arg(script).args([&function.url, "alice"]);

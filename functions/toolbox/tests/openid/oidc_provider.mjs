@@ -8,7 +8,6 @@
 //   GET  /whoami                       the user of an access token without a resource
 //   GET  /test/redirect_uri?uri=…      allows another redirect URI
 //   GET  /test/revoke?user=…           revokes all grants of a user
-//   GET  /test/token?user=…&resource=…[&scope=…][&alg=…]  an access token without a browser
 //   GET  /test/stats                   the numbers of token requests by their grant type and result
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,36 +19,26 @@ const redirectUris = ['http://127.0.0.1/callback'];
 const ownScopes = 'openid offline_access https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/gmail.send mail';
 const resourceScopes = 'mail.read mail.send';
 
-/** A key for each algorithm. Most providers leave out the `alg` of a key for RS256. */
-function newKeys() {
-  const kinds = [
-    ['rsa', { modulusLength: 2048 }], ['rsa', { modulusLength: 2048 }, 'PS256'],
-    ['ec', { namedCurve: 'P-256' }, 'ES256'], ['ec', { namedCurve: 'P-384' }, 'ES384'], ['ed25519', {}, 'EdDSA'],
-  ];
-  return kinds.map(([kind, options, name]) => {
-    const { privateKey } = generateKeyPairSync(kind, options);
-    return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: name, kid: randomUUID() };
-  });
+/** Most providers leave out the `alg` of a key for RS256. */
+function newKey() {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: randomUUID() };
 }
 
 const listening = await listen();
 const { issuer } = listening;
 
 const day = 86400;
-const client = { redirect_uris: redirectUris, grant_types: ['authorization_code', 'refresh_token'] };
-const withoutSecret = 'mcp-client';
-const resourceServer = (signedWith) => ({
-  scope: resourceScopes,
-  accessTokenFormat: 'jwt',
-  jwt: { sign: { alg: signedWith } },
-});
+const resourceServer = { scope: resourceScopes, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } };
 const provider = new Provider(issuer, {
   adapter: createMemoryAdapter(),
-  jwks: { keys: newKeys() },
-  clients: [
-    { ...client, client_id: 'toolbox', client_secret: 'toolbox-secret' },
-    { ...client, client_id: withoutSecret, application_type: 'native', token_endpoint_auth_method: 'none' },
-  ],
+  jwks: { keys: [newKey()] },
+  clients: [{
+    client_id: 'toolbox',
+    client_secret: 'toolbox-secret',
+    redirect_uris: redirectUris,
+    grant_types: ['authorization_code', 'refresh_token'],
+  }],
   scopes: (env.SCOPES || `${ownScopes} ${resourceScopes}`).split(' '),
   pkce: { required: () => true },
   issueRefreshToken: (ctx, { grantTypes }) => grantTypes.includes('refresh_token'), // by default only for offline_access
@@ -70,7 +59,7 @@ const provider = new Provider(issuer, {
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      getResourceServerInfo: () => resourceServer('RS256'),
+      getResourceServerInfo: () => resourceServer,
       useGrantedResource: () => true,
     },
   },
@@ -113,24 +102,11 @@ async function whoami(req, res) {
   return json(res, 200, { user: token.accountId });
 }
 
-/** An access token as the token endpoint would issue it. */
-async function issueToken(asked) {
-  const token = new provider.AccessToken({
-    accountId: asked.get('user'),
-    client: await provider.Client.find(withoutSecret),
-    gty: 'authorization_code',
-    scope: asked.get('scope') || undefined,
-    resourceServer: new provider.ResourceServer(asked.get('resource'), resourceServer(asked.get('alg') || 'RS256')),
-  });
-  return { access_token: await token.save() };
-}
-
 serve(listening, provider, async (req, res, { pathname, searchParams }) => {
   if (pathname === '/whoami') await whoami(req, res);
   else if (pathname === '/test/stats') json(res, 200, stats);
   else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
   else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
-  else if (pathname === '/test/token') json(res, 200, await issueToken(searchParams));
   else {
     if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
     return false;
