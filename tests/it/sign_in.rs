@@ -35,19 +35,20 @@ use sha2::{Digest, Sha256};
 use test_support::{
     Served,
     function_url::{event_of, response_of},
-    issuer::{Algorithm, Issuer},
+    issuer::Issuer,
+    openid::form_in,
 };
 
 use crate::{consent_page::long::Recorded, support::server};
 
-pub(crate) const KEY: &str = "a-key-of-this-server-0123456789abcdef";
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 const CLIENT: &str = "upstream-client";
 const VERIFIER: &str = "a-verifier-of-this-test-0123456789-abcdefgh";
 const CALLBACK: &str = "https://client.example/callback";
 
 /// A store that all instances share.
 #[derive(Clone, Default)]
-pub(crate) struct Shared(Arc<Mutex<HashMap<String, Record>>>);
+struct Shared(Arc<Mutex<HashMap<String, Record>>>);
 
 impl Shared {
     fn len(&self) -> usize {
@@ -113,14 +114,19 @@ fn tools() -> Toolkit {
     Toolkit::new([whose, upstream, send.scope("mail.send")]).unwrap()
 }
 
+/// The instances of a server, of which the first one gets the next request.
+type Instances = Arc<Mutex<Vec<Arc<LambdaFunction>>>>;
+
 /// A running server of two instances, and the provider at which its users sign in.
-pub(crate) struct Server {
-    pub(crate) url: String,
-    pub(crate) upstream: Issuer,
-    pub(crate) store: Shared,
+struct Server {
+    url: String,
+    upstream: Issuer,
+    store: Shared,
     /// The seconds by which the server's clocks are ahead.
     ahead: Arc<AtomicU64>,
-    _served: Option<Served>,
+    instances: Instances,
+    http: Client,
+    _front: Served,
 }
 
 impl Server {
@@ -128,67 +134,42 @@ impl Server {
         Self::with(|sign_in| sign_in.allow("anyone")).await
     }
 
-    async fn with(change: impl Fn(SignIn) -> SignIn) -> Self {
-        Self::with_keys(change, KEY).await
-    }
-
-    async fn with_key(key: &str) -> Self {
-        Self::with_keys(|sign_in| sign_in.allow("anyone"), key).await
-    }
-
-    async fn with_keys(change: impl Fn(SignIn) -> SignIn, key: &str) -> Self {
-        let upstream = Issuer::start().await;
+    async fn with(change: impl FnOnce(SignIn) -> SignIn) -> Self {
+        let (upstream, instances) = (Issuer::start().await, Instances::default());
         upstream.change(|it| it.tokens = upstream_tokens);
-        let store = Shared::default();
-        let sign_in = change(SignIn::openid(&upstream.url, CLIENT, "SECRET"));
-        let ahead = Arc::default();
-        let router = async |url: &str| {
-            let instance = || instance(sign_in.clone(), store.clone(), key, url, &ahead);
-            alternating([instance(), instance()])
-        };
-        let served = Served::start_with(router).await;
-        Self {
-            url: served.url.clone(),
+        let front = Served::start(alternating(Arc::clone(&instances))).await;
+        let server = Self {
+            url: front.url.clone(),
             upstream,
-            store,
-            ahead,
-            _served: Some(served),
-        }
-    }
-
-    /// Starts the server again with other settings, at another address but under the same URL.
-    async fn again(&self, change: impl Fn(SignIn) -> SignIn) -> Self {
-        let sign_in = change(SignIn::openid(&self.upstream.url, CLIENT, "SECRET"));
-        let instance = || {
-            instance(
-                sign_in.clone(),
-                self.store.clone(),
-                KEY,
-                &self.url,
-                &self.ahead,
-            )
-        };
-        Self::at(Served::start(alternating([instance(), instance()])).await).await
-    }
-
-    /// Returns a server that a test has started itself.
-    async fn at(served: Served) -> Self {
-        let url = served.url.clone();
-        Self {
-            _served: Some(served),
-            ..Self::in_a_process(url).await
-        }
-    }
-
-    /// Returns a server that runs in a process of its own.
-    async fn in_a_process(url: String) -> Self {
-        Self {
-            url,
-            upstream: Issuer::start().await,
             store: Shared::default(),
             ahead: Arc::default(),
-            _served: None,
-        }
+            instances,
+            http: Client::new(),
+            _front: front,
+        };
+        server.replace(change);
+        server
+    }
+
+    /// Replaces the instances by new ones with these settings.
+    fn replace(&self, change: impl FnOnce(SignIn) -> SignIn) {
+        let sign_in = change(SignIn::openid(&self.upstream.url, CLIENT, "SECRET"));
+        let instances = (0..2).map(|_| self.instance(sign_in.clone()));
+        *self.instances.lock().unwrap() = instances.collect();
+    }
+
+    fn instance(&self, sign_in: SignIn) -> Arc<LambdaFunction> {
+        let secrets = [("SECRET", "upstream-secret"), ("TOOLS_OAUTH_KEY", KEY)];
+        let server = server(tools())
+            .auth(Auth::from(sign_in).scope("mail.read"))
+            .oauth(OAuth::with([]).in_store(self.store.clone()))
+            .secrets(Secrets::fixed(secrets))
+            .public_url(&*self.url);
+        let (wall, monotonic) = (Arc::clone(&self.ahead), Arc::clone(&self.ahead));
+        let seconds = |ahead: &AtomicU64| Duration::from_secs(ahead.load(Ordering::Relaxed));
+        let wall = move || SystemTime::now() + seconds(&wall);
+        let instant = move || Instant::now() + seconds(&monotonic);
+        Arc::new(LambdaFunction::with_clocks(server, wall, instant))
     }
 
     /// Lets this time pass for the server.
@@ -199,18 +180,18 @@ impl Server {
     /// Registers a client with this redirect URI, and returns its id.
     async fn registered(&self, redirect_uri: &str) -> String {
         let body = json!({"client_name": "Test", "redirect_uris": [redirect_uri]});
-        let (status, answer) = self.post_json("register", &body).await;
+        let (status, answer) = self.register(&body).await;
         assert_eq!(status, 201, "{answer}");
         answer["client_id"].as_str().unwrap().to_owned()
     }
 
-    async fn post_json(&self, path: &str, body: &Value) -> (u16, Value) {
-        let request = Client::new().post(format!("{}/{path}", self.url));
+    async fn register(&self, body: &Value) -> (u16, Value) {
+        let request = self.http.post(format!("{}/register", self.url));
         answer_of(request.body(body.to_string()).send().await.unwrap()).await
     }
 
     async fn post_form(&self, path: &str, fields: &[(&str, &str)]) -> (u16, Value) {
-        let request = Client::new().post(format!("{}/{path}", self.url));
+        let request = self.http.post(format!("{}/{path}", self.url));
         answer_of(request.form(fields).send().await.unwrap()).await
     }
 
@@ -219,7 +200,7 @@ impl Server {
     fn authorize_url(&self, client: &str, changes: &[(&str, &str)]) -> Url {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
         let resource = format!("{}/mcp", self.url);
-        let mut parameters = vec![
+        let parameters = [
             ("response_type", "code"),
             ("client_id", client),
             ("redirect_uri", CALLBACK),
@@ -228,107 +209,104 @@ impl Server {
             ("code_challenge_method", "S256"),
             ("resource", &resource),
         ];
-        for (name, value) in changes {
-            parameters.retain(|(it, _)| it != name);
-            if !value.is_empty() {
-                parameters.push((name, value));
-            }
-        }
+        let parameters = changed(&parameters, changes);
         Url::parse_with_params(&format!("{}/authorize", self.url), parameters).unwrap()
     }
 
-    /// Signs a user in for a client, and returns the code.
-    async fn code(&self, client: &str, user: &str) -> String {
-        let browser = Browser::new();
+    /// Opens an authorization request in a new browser.
+    async fn opened(&self, client: &str, changes: &[(&str, &str)]) -> (u16, String) {
+        Browser::new()
+            .open(self.authorize_url(client, changes))
+            .await
+    }
+
+    /// Signs a user in with these claims in the ID token; returns where the client gets the result.
+    async fn landed(&self, client: &str, claims: &Value) -> Url {
         let url = self.authorize_url(client, &[]);
-        parameter(&browser.sign_in(&url, user).await, "code").unwrap()
+        Browser::new().sign_in(&url, claims).await
     }
 
-    async fn redeem(&self, client: &str, code: &str) -> (u16, Value) {
-        self.redeem_with(client, code, &[]).await
+    /// Signs a user in with these claims, and returns the code.
+    async fn code(&self, client: &str, claims: &Value) -> String {
+        let landed = self.landed(client, claims).await;
+        parameter(&landed, "code").unwrap_or_else(|| panic!("{landed}"))
     }
 
-    async fn redeem_with(
-        &self,
-        client: &str,
-        code: &str,
-        changes: &[(&str, &str)],
-    ) -> (u16, Value) {
-        let mut fields = vec![
+    /// Exchanges a code for tokens; `changes` replaces or, if empty, removes fields.
+    async fn redeem(&self, client: &str, code: &str, changes: &[(&str, &str)]) -> (u16, Value) {
+        let fields = [
             ("grant_type", "authorization_code"),
             ("client_id", client),
             ("code", code),
             ("code_verifier", VERIFIER),
             ("redirect_uri", CALLBACK),
         ];
-        for (name, value) in changes {
-            fields.retain(|(it, _)| it != name);
-            if !value.is_empty() {
-                fields.push((name, value));
-            }
-        }
-        self.post_form("token", &fields).await
+        self.post_form("token", &changed(&fields, changes)).await
     }
 
-    async fn refresh(&self, client: &str, token: &str) -> (u16, Value) {
+    /// Uses the refresh token among these tokens.
+    async fn refresh(&self, client: &str, tokens: &Value) -> (u16, Value) {
         let fields = [
             ("grant_type", "refresh_token"),
             ("client_id", client),
-            ("refresh_token", token),
+            ("refresh_token", text(tokens, "refresh_token")),
         ];
         self.post_form("token", &fields).await
     }
 
-    /// Signs a user in, and returns the client and its tokens.
-    async fn tokens(&self, user: &str) -> (String, Value) {
+    /// Signs a user in with these claims, and returns the client and its tokens.
+    async fn tokens(&self, claims: &Value) -> (String, Value) {
         let client = self.registered(CALLBACK).await;
-        let code = self.code(&client, user).await;
-        let (status, tokens) = self.redeem(&client, &code).await;
+        let code = self.code(&client, claims).await;
+        let (status, tokens) = self.redeem(&client, &code, &[]).await;
         assert_eq!(status, 200, "{tokens}");
         (client, tokens)
     }
 
-    /// Calls the tool that says for whom it runs.
-    async fn whose(&self, token: &str) -> (u16, Value) {
-        let request = Client::new().post(format!("{}/tools/call", self.url));
-        let request = request
-            .bearer_auth(token)
-            .body(r#"{"tool_id": "Mail.Whose"}"#);
-        let (status, answer) = answer_of(request.send().await.unwrap()).await;
-        let said = answer["value"]
-            .as_str()
-            .map(|it| serde_json::from_str(it).unwrap());
-        (status, said.unwrap_or(answer))
+    async fn call(&self, tool: &str, token: &str) -> (u16, Value) {
+        let request = self.http.post(format!("{}/tools/call", self.url));
+        let request = request.bearer_auth(token);
+        let request = request.body(json!({"tool_id": tool}).to_string());
+        answer_of(request.send().await.unwrap()).await
+    }
+
+    /// Calls the tool that says for whom it runs, with the access token among these tokens.
+    async fn whose(&self, tokens: &Value) -> Value {
+        let (status, answer) = self.call("Mail.Whose", text(tokens, "access_token")).await;
+        assert_eq!(status, 200, "{answer}");
+        serde_json::from_str(text(&answer, "value")).unwrap()
     }
 }
 
-/// Returns one instance of a server with these settings.
-fn instance(
-    sign_in: SignIn,
-    store: Shared,
-    key: &str,
-    url: &str,
-    ahead: &Arc<AtomicU64>,
-) -> Arc<LambdaFunction> {
-    let secrets = [("SECRET", "upstream-secret"), ("TOOLS_OAUTH_KEY", key)];
-    let server = server(tools())
-        .auth(Auth::from(sign_in).scope("mail.read"))
-        .oauth(OAuth::with([]).in_store(store))
-        .secrets(Secrets::fixed(secrets))
-        .public_url(url);
-    let (wall, monotonic) = (Arc::clone(ahead), Arc::clone(ahead));
-    let seconds = |ahead: &AtomicU64| Duration::from_secs(ahead.load(Ordering::Relaxed));
-    let wall = move || SystemTime::now() + seconds(&wall);
-    let instant = move || Instant::now() + seconds(&monotonic);
-    Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+/// The claims of most users.
+fn alice() -> Value {
+    json!({"sub": "alice"})
+}
+
+fn text<'a>(answer: &'a Value, name: &str) -> &'a str {
+    let text = answer[name].as_str();
+    text.unwrap_or_else(|| panic!("{name} {answer}"))
+}
+
+/// Returns parameters of which some are replaced or, if empty, removed.
+fn changed<'a>(
+    parameters: &[(&'a str, &'a str)],
+    changes: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
+    let is_kept = |name: &str| changes.iter().all(|(it, _)| *it != name);
+    let kept = parameters.iter().filter(|(name, _)| is_kept(name));
+    let new = changes.iter().filter(|(_, value)| !value.is_empty());
+    kept.chain(new).copied().collect()
 }
 
 /// Returns a router that passes each request to the next instance.
-fn alternating(instances: [Arc<LambdaFunction>; 2]) -> Router {
-    let number = Arc::new(AtomicUsize::new(0));
+fn alternating(instances: Instances) -> Router {
     Router::new().fallback(move |request: Request| {
-        let number = number.fetch_add(1, Ordering::Relaxed);
-        let instance = Arc::clone(&instances[number % 2]);
+        let instance = {
+            let mut instances = instances.lock().unwrap();
+            instances.rotate_left(1);
+            Arc::clone(&instances[0])
+        };
         async move {
             let (parts, body) = request.into_parts();
             let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -338,29 +316,29 @@ fn alternating(instances: [Arc<LambdaFunction>; 2]) -> Router {
     })
 }
 
-/// Returns the provider's tokens for a code or a refresh token, which says what the ID token has:
-/// its issuer, and claims.
+/// Returns the provider's tokens for a code or a refresh token, which has the claims of the ID token.
 fn upstream_tokens(body: &str) -> Value {
-    upstream_tokens_with(body, &json!({}))
-}
-
-/// Returns the same tokens with other claims.
-fn upstream_tokens_with(body: &str, changes: &Value) -> Value {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let query = Url::parse(&format!("http://localhost/?{body}")).unwrap();
-    let find = |name: &str| query.query_pairs().find(|(it, _)| it == name);
-    let (_, text) = find("code").or_else(|| find("refresh_token")).unwrap();
-    let mut claims: Value = serde_json::from_str(&text).unwrap();
-    for (name, value) in changes.as_object().unwrap() {
-        claims[name] = value.clone();
-    }
-    let key = test_support::issuer::key(Algorithm::RS256);
+    let find = |name: &str| parameter(&query, name);
+    let text = find("code").or_else(|| find("refresh_token")).unwrap();
+    let claims: Value = serde_json::from_str(&text).unwrap();
     json!({
-        "access_token": "upstream-access",
+        "access_token": format!("upstream-{number}"),
         "refresh_token": text,
-        "id_token": key.sign_as(&json!({"alg": "RS256", "kid": key.kid}), &claims),
+        "id_token": claims,
         "token_type": "bearer",
         "expires_in": 3600,
     })
+}
+
+/// Returns the same tokens without an ID token, which a refresh need not bring: OpenID Connect Core
+/// 1.0, 12.2.
+fn without_id_token(body: &str) -> Value {
+    let mut tokens = upstream_tokens(body);
+    tokens.as_object_mut().unwrap().remove("id_token");
+    tokens
 }
 
 /// A user's browser.
@@ -375,8 +353,15 @@ impl Browser {
     }
 
     /// Opens a page; returns its status, and its text or where it redirects to.
-    async fn open(&self, url: &str) -> (u16, String) {
+    async fn open(&self, url: Url) -> (u16, String) {
         page_of(self.0.get(url).send().await.unwrap()).await
+    }
+
+    /// Opens the consent page, and returns the value of its form.
+    async fn form(&self, url: &Url) -> String {
+        let (status, page) = self.open(url.clone()).await;
+        let form = form_in(&page).unwrap_or_else(|| panic!("{status} {page}"));
+        form.to_owned()
     }
 
     /// Submits the consent page.
@@ -387,27 +372,20 @@ impl Browser {
 
     /// Agrees, or has agreed before; returns the provider's URL.
     async fn to_provider(&self, url: &Url) -> Url {
-        let (status, page) = self.open(url.as_str()).await;
+        let (status, page) = self.open(url.clone()).await;
         if status == 303 {
             return page.parse().unwrap();
         }
-        let form =
-            test_support::openid::form_in(&page).unwrap_or_else(|| panic!("{status} {page}"));
+        let form = form_in(&page).unwrap_or_else(|| panic!("{status} {page}"));
         let (status, provider) = self.submit(url, form, "continue").await;
         assert_eq!(status, 303, "{provider}");
         provider.parse().unwrap()
     }
 
-    /// Signs in as a user; returns the URL at which the client gets the result.
-    async fn sign_in(&self, url: &Url, user: &str) -> Url {
-        self.sign_in_with(url, &json!({"sub": user})).await
-    }
-
-    /// Signs in with these claims in the ID token.
-    async fn sign_in_with(&self, url: &Url, claims: &Value) -> Url {
+    /// Signs in with these claims in the ID token; returns where the client gets the result.
+    async fn sign_in(&self, url: &Url, claims: &Value) -> Url {
         let provider = self.to_provider(url).await;
-        let callback = callback_of(&provider, claims);
-        let (status, client) = self.open(callback.as_str()).await;
+        let (status, client) = self.open(callback_of(&provider, claims)).await;
         assert_eq!(status, 303, "{client}");
         client.parse().unwrap()
     }
@@ -416,16 +394,12 @@ impl Browser {
 /// Returns the URL to which the provider redirects a user whose ID token has these claims.
 fn callback_of(provider: &Url, changes: &Value) -> Url {
     let asked = |name| parameter(provider, name).unwrap();
-    let issuer = provider.origin().ascii_serialization();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_secs();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let mut claims = json!({
-        "iss": issuer,
+        "iss": provider.origin().ascii_serialization(),
         "aud": CLIENT,
         "nonce": asked("nonce"),
-        "exp": now + 100 * 24 * 3600,
+        "exp": now.as_secs() + 100 * 24 * 3600,
     });
     for (name, value) in changes.as_object().unwrap() {
         claims[name] = value.clone();
@@ -439,6 +413,14 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
     let mut pairs = url.query_pairs();
     let found = pairs.find(|(it, _)| it == name);
     found.map(|(_, value)| value.into_owned())
+}
+
+/// Checks that the client gets this error, or a code if there is none.
+#[track_caller]
+fn assert_error(landed: &Url, error: Option<&str>, context: &str) {
+    let seen = (parameter(landed, "error"), parameter(landed, "code"));
+    assert_eq!(seen.0.as_deref(), error, "{context} {landed}");
+    assert_eq!(seen.1.is_some(), error.is_none(), "{context} {landed}");
 }
 
 async fn page_of(response: reqwest::Response) -> (u16, String) {
@@ -457,14 +439,14 @@ async fn answer_of(response: reqwest::Response) -> (u16, Value) {
 
 /// Returns the pages that differ from those of grants, for Chromium.
 pub(crate) async fn pages() -> Recorded {
-    let hosts = documents::Hosts::with_a_client();
+    let hosts = documents::Hosts::with_a_client().await;
     let server = documents::serving(&hosts).await;
     let app = "cursor://anysphere.cursor-mcp/oauth/callback";
     let registration = json!({
         "client_name": format!("<b>\u{202e}{}", "long name ".repeat(20)),
         "redirect_uris": [app],
     });
-    let (_, registered) = server.post_json("register", &registration).await;
+    let (_, registered) = server.register(&registration).await;
     let id = registered["client_id"].as_str().unwrap();
     let local = ("redirect_uri", "http://localhost:3118/callback");
     let mut pages = Recorded::new();
@@ -487,27 +469,45 @@ pub(crate) async fn pages() -> Recorded {
     pages
 }
 
+/// RFC 9068 has the access token's claims. Whoever checks it elsewhere finds the key that signed it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_nobody_knows_signs_its_user_in() {
     let server = Server::start().await;
     let client = server.registered(CALLBACK).await;
     let url = server.authorize_url(&client, &[("scope", "mail.send unknown")]);
     let claims = json!({"sub": "alice", "groups": ["staff"]});
-    let landed = Browser::new().sign_in_with(&url, &claims).await;
+    let landed = Browser::new().sign_in(&url, &claims).await;
     assert!(landed.as_str().starts_with(CALLBACK), "{landed}");
     assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
     assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
     let code = parameter(&landed, "code").unwrap();
-    let (status, tokens) = server.redeem(&client, &code).await;
+    let (status, tokens) = server.redeem(&client, &code, &[]).await;
     assert_eq!(status, 200, "{tokens}");
     assert_eq!(tokens["token_type"], "Bearer");
     assert_eq!(tokens["expires_in"], 1800);
     assert_eq!(tokens["scope"], "mail.read mail.send");
-    let (status, said) = server.whose(tokens["access_token"].as_str().unwrap()).await;
-    let expected = json!({
-        "user": "alice",
-        "groups": ["staff"],
-        "scopes": ["mail.read", "mail.send"],
-    });
-    assert_eq!((status, said), (200, expected));
+    let scopes = ["mail.read", "mail.send"];
+    let expected = json!({"user": "alice", "groups": ["staff"], "scopes": scopes});
+    assert_eq!(server.whose(&tokens).await, expected);
+
+    let token = text(&tokens, "access_token");
+    let keys = reqwest::get(format!("{}/.well-known/jwks.json", server.url));
+    let keys: jsonwebtoken::jwk::JwkSet = keys.await.unwrap().json().await.unwrap();
+    let header = jsonwebtoken::decode_header(token).unwrap();
+    assert_eq!(header.typ.as_deref(), Some("at+jwt"));
+    let key = keys.find(&header.kid.unwrap()).unwrap();
+    let mut rules = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::EdDSA);
+    rules.set_audience(&[format!("{}/mcp", server.url)]);
+    rules.set_issuer(&[&server.url]);
+    let key = jsonwebtoken::DecodingKey::from_jwk(key).unwrap();
+    let claims = jsonwebtoken::decode::<Value>(token, &key, &rules);
+    let claims = claims.unwrap().claims;
+    // Section 2.2.
+    for claim in ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"] {
+        assert!(!claims[claim].is_null(), "{claim} {claims}");
+    }
+    assert_eq!(claims["client_id"], client);
+    assert_eq!(claims["scope"], "mail.read mail.send");
+    let life = claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
+    assert_eq!(life, 1800);
 }

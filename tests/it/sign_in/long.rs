@@ -7,13 +7,13 @@ use lambda_tools::{Auth, OAuth, SignIn, secrets::Secrets};
 use serde_json::{Value, json};
 use test_support::{Served, installed, openid::OpenId, repository};
 
-use super::{Server, documents};
+use super::documents;
 use crate::support::server;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs npm's oidc-provider and FastMCP; run .ci/long"]
 async fn fastmcps_client_signs_in_with_its_metadata_document() {
-    let (openid, hosts) = (OpenId::start(), documents::Hosts::with_a_client());
+    let (openid, hosts) = (OpenId::start(), documents::Hosts::with_a_client().await);
     let network = hosts.network();
     let router = async |url: &str| {
         let sign_in = SignIn::openid(&openid.url, "toolbox", "SECRET").allow("user:alice");
@@ -26,7 +26,7 @@ async fn fastmcps_client_signs_in_with_its_metadata_document() {
         let server = server.secrets(Secrets::fixed(secrets)).public_url(url);
         server.into_router().unwrap()
     };
-    let server = Server::at(Served::start_with(router).await).await;
+    let server = Served::start_with(router).await;
     openid
         .allow_redirect(&format!("{}/authorization/openid/callback", server.url))
         .await;

@@ -107,6 +107,9 @@ pub fn event_of(parts: &Parts, body: &Bytes) -> Value {
     for name in parts.headers.keys().filter(|name| *name != "host") {
         headers[name.as_str()] = joined(&parts.headers, name.as_str()).into();
     }
+    if let Some(Value::String(cookies)) = headers.as_object_mut().unwrap().remove("cookie") {
+        event["cookies"] = json!(cookies.split("; ").collect::<Vec<_>>());
+    }
     event["headers"] = headers;
     let http = &mut event["requestContext"]["http"];
     http["method"] = parts.method.as_str().into();

@@ -169,19 +169,19 @@ pub struct Behaviour {
     pub metadata_path: String,
     /// The number of requests for the keys.
     pub fetches: usize,
-    /// The response to a request for tokens with this body: tokens, or an error.
+    /// The response to a request for tokens with this body: tokens, of which the claims of the ID
+    /// token are signed, or an error.
     pub tokens: fn(&str) -> Value,
-    /// The claims of the ID token that comes with tokens.
+    /// Claims of the ID token that replace those of `tokens`.
     pub id_token: Option<Value>,
     /// The number of requests for tokens.
     pub token_requests: usize,
-    /// The status and the body of userinfo for a request with this `Authorization`. `None` if the
-    /// metadata names no such endpoint.
-    pub userinfo: Option<Userinfo>,
+    /// The status and the body of userinfo for the newest access token. `None` if the metadata names
+    /// no such endpoint.
+    pub userinfo: Option<(u16, Value)>,
+    /// The newest access token.
+    newest: Value,
 }
-
-/// Returns the status and the body of userinfo for a request with this `Authorization`.
-pub type Userinfo = fn(&str) -> (u16, Value);
 
 /// A running issuer, stopped when dropped.
 pub struct Issuer {
@@ -215,6 +215,7 @@ impl Issuer {
             id_token: None,
             token_requests: 0,
             userinfo: None,
+            newest: Value::Null,
         }));
         let issuing = Arc::default();
         let (shared, gate) = (Arc::clone(&behaviour), Arc::clone(&issuing));
@@ -284,6 +285,12 @@ impl Issuer {
     }
 }
 
+/// Signs an ID token with these claims.
+pub fn id_token(claims: &Value) -> String {
+    let key = key(Algorithm::RS256);
+    key.sign_as(&json!({"alg": "RS256", "kid": key.kid}), claims)
+}
+
 /// Returns new tokens whose access token expires after this number of seconds.
 pub fn tokens_for(seconds: u64) -> Value {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
@@ -308,24 +315,26 @@ async fn respond(State((url, behaviour, issuing)): State<Shared>, request: Reque
         let body = String::from_utf8(body.unwrap().to_vec()).unwrap();
         behaviour.lock().unwrap().token_requests += 1;
         let _issuing = issuing.lock().await;
-        let tokens = behaviour.lock().unwrap().tokens;
-        let mut tokens = tokens(&body);
-        let id_token = behaviour.lock().unwrap().id_token.clone();
-        if let Some(claims) = id_token {
-            let key = key(Algorithm::RS256);
-            tokens["id_token"] = key
-                .sign_as(&json!({"alg": "RS256", "kid": key.kid}), &claims)
-                .into();
+        let mut behaviour = behaviour.lock().unwrap();
+        let mut tokens = (behaviour.tokens)(&body);
+        let claims = behaviour.id_token.iter().filter_map(Value::as_object);
+        for (name, value) in claims.flatten() {
+            tokens["id_token"][name] = value.clone();
         }
+        if tokens["id_token"].is_object() {
+            tokens["id_token"] = id_token(&tokens["id_token"]).into();
+        }
+        behaviour.newest = tokens["access_token"].clone();
         // RFC 6749, 5.2.
         let status = if tokens["error"].is_null() { 200 } else { 400 };
         return answer(status, &[json], tokens.to_string());
     }
     let mut behaviour = behaviour.lock().unwrap();
-    if let (true, Some(userinfo)) = (path.ends_with("/userinfo"), behaviour.userinfo) {
-        let credentials = request.headers().get("authorization");
-        let credentials = credentials.map_or("", |it| it.to_str().unwrap());
-        let (status, body) = userinfo(credentials);
+    if let (true, Some((status, body))) = (path.ends_with("/userinfo"), &behaviour.userinfo) {
+        let newest = format!("Bearer {}", behaviour.newest.as_str().unwrap_or_default());
+        let is_newest = request.headers().get("authorization");
+        let is_newest = is_newest.is_some_and(|it| *it == newest);
+        let status = if is_newest { *status } else { 401 };
         return answer(status, &[json], body.to_string());
     }
     let body = if path == behaviour.metadata_path {
