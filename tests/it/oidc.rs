@@ -5,7 +5,6 @@ mod gateway;
 mod keys;
 mod scopes;
 
-use jsonwebtoken::Algorithm;
 use lambda_tools::{
     Auth, Caller, Context, Failure, Jwt, Oidc, Server, Tool, Toolkit,
     idempotency::Idempotency,
@@ -15,9 +14,14 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::issuer::{ALGORITHMS, Issuer, NOW, SigningKey, URL, claims, sign_with_secret};
+use test_support::issuer::{
+    ALGORITHMS, Algorithm, Issuer, NOW, SigningKey, URL, claims, sign_with_secret,
+};
 
 use crate::support::{self, function};
+
+const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
+const OTHER: &str = "another-signing-secret-0123456789abcdefgh";
 
 /// Returns the caller.
 #[derive(Deserialize, JsonSchema)]
@@ -51,9 +55,9 @@ fn tools() -> Vec<Tool> {
 fn server(auth: impl Into<Auth>) -> Server {
     let secrets = Secrets::fixed([
         ("KEY", "a-key-0123456789"),
-        ("SIGNING", "a-signing-secret-0123456789abcdefgh"),
-        ("OTHER", "another-signing-secret-0123456789abcdefgh"),
-        ("SAME", "a-signing-secret-0123456789abcdefgh"),
+        ("SIGNING", SECRET),
+        ("OTHER", OTHER),
+        ("SAME", SECRET),
     ]);
     support::server(Toolkit::new(tools()).unwrap())
         .auth(auth)
@@ -95,6 +99,23 @@ async fn who(function: &LambdaFunction, token: &str) -> Value {
     response.body["value"].clone()
 }
 
+async fn status(function: &LambdaFunction, token: &str) -> u16 {
+    call(function, "Who.AmI", token).await.status
+}
+
+/// Checks the status of calls with an accepted token that has other claims; `null` removes a claim.
+async fn check<const COUNT: usize>(
+    function: &LambdaFunction,
+    issuer: &Issuer,
+    status: u16,
+    changes: [Value; COUNT],
+) {
+    for changes in changes {
+        let response = call(function, "Who.AmI", &issuer.token_with(&changes)).await;
+        assert_eq!(response.status, status, "{changes} {response:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_user_who_signed_in_is_the_user_of_the_call() {
     for algorithm in ALGORITHMS {
@@ -128,23 +149,23 @@ async fn the_audience_is_the_servers_url_or_a_configured_one() {
     let issuer = Issuer::start().await;
     let auth = Oidc::issuer(&issuer.url).audience("api://tools");
     let function = function(server(auth).base_path("/agents"));
-    for (audience, status) in [
-        (json!("https://tools.example/agents"), 200),
-        (json!("https://tools.example/agents/"), 200),
-        (json!("https://tools.example/agents/mcp"), 200),
-        (json!(["https://other.example", "api://tools"]), 200),
-        (json!("https://tools.example"), 401),
-        (json!("https://tools.example/agents/mcp/x"), 401),
-        (json!("https://tools.example.org/agents"), 401),
-        (json!("http://tools.example/agents"), 401),
-        (json!(""), 401),
-        (json!([]), 401),
-        (json!(5), 401),
-    ] {
-        let token = issuer.token_with(&json!({"aud": audience}));
-        let response = call(&function, "Who.AmI", &token).await;
-        assert_eq!(response.status, status, "{audience} {response:?}");
-    }
+    let accepted = [
+        json!({"aud": "https://tools.example/agents"}),
+        json!({"aud": "https://tools.example/agents/"}),
+        json!({"aud": "https://tools.example/agents/mcp"}),
+        json!({"aud": ["https://other.example", "api://tools"]}),
+    ];
+    check(&function, &issuer, 200, accepted).await;
+    let rejected = [
+        json!({"aud": "https://tools.example"}),
+        json!({"aud": "https://tools.example/agents/mcp/x"}),
+        json!({"aud": "https://tools.example.org/agents"}),
+        json!({"aud": "http://tools.example/agents"}),
+        json!({"aud": ""}),
+        json!({"aud": []}),
+        json!({"aud": 5}),
+    ];
+    check(&function, &issuer, 401, rejected).await;
 }
 
 /// RFC 9068, 2.2: Cognito's access tokens have a `client_id` and no `aud`.
@@ -152,25 +173,22 @@ async fn the_audience_is_the_servers_url_or_a_configured_one() {
 async fn a_token_without_audience_needs_a_known_client() {
     let issuer = Issuer::start().await;
     let function = served(Oidc::issuer(&issuer.url).client_id("app"));
-    for (client, kind, status) in [
-        (json!("app"), json!("access"), 200),
-        (json!("other"), json!("access"), 401),
-        (json!("app"), json!("id"), 401),
-        (Value::Null, json!("access"), 401),
-    ] {
-        let claims = json!({"aud": null, "client_id": client, "token_use": kind});
-        let response = call(&function, "Who.AmI", &issuer.token_with(&claims)).await;
-        assert_eq!(response.status, status, "{claims}");
-    }
+    let claims = |client: Value, kind| json!({"aud": null, "client_id": client, "token_use": kind});
+    let app = json!("app");
+    check(&function, &issuer, 200, [claims(app.clone(), "access")]).await;
+    let rejected = [
+        claims(json!("other"), "access"),
+        claims(app, "id"),
+        claims(Value::Null, "access"),
+    ];
+    check(&function, &issuer, 401, rejected).await;
 }
 
 #[tokio::test]
 async fn another_claim_can_be_the_user() {
     let issuer = Issuer::start().await;
-    let auth = Oidc::issuer(&issuer.url)
-        .user_claim("oid")
-        .groups_claim("roles");
-    let function = served(auth);
+    let auth = Oidc::issuer(&issuer.url).user_claim("oid");
+    let function = served(auth.groups_claim("roles"));
     let claims = json!({"oid": "object-7", "groups": ["ignored"], "roles": "reader"});
     let who = who(&function, &issuer.token_with(&claims)).await;
     assert_eq!(who["user"], "object-7");
@@ -185,27 +203,20 @@ async fn users_do_not_share_results() {
     let by_subject = Auth::from(Oidc::issuer(&one.url)).or(Oidc::issuer(&two.url));
     let by_mail = Auth::from(Oidc::issuer(&one.url).user_claim("email"));
     let body = json!({"tool_id": "Who.AmI", "call_id": "c-1", "input": {}});
-    for (auth, calls) in [
-        (
-            by_subject,
-            &[
-                (&one, "alice", false),
-                (&one, "bob", false),
-                (&two, "alice", false),
-                (&one, "client app", false),
-                (&one, "", false),
-                (&one, "alice", true),
-            ][..],
-        ),
-        (
-            by_mail,
-            &[
-                (&one, "alice", false),
-                (&one, "alice", true),
-                (&one, "bob", false),
-            ],
-        ),
-    ] {
+    let subjects = [
+        (&one, "alice", false),
+        (&one, "bob", false),
+        (&two, "alice", false),
+        (&one, "client app", false),
+        (&one, "", false),
+        (&one, "alice", true),
+    ];
+    let mails = [
+        (&one, "alice", false),
+        (&one, "alice", true),
+        (&one, "bob", false),
+    ];
+    for (auth, calls) in [(by_subject, &subjects[..]), (by_mail, &mails)] {
         let function = function(server(auth).idempotency(Idempotency::in_memory()));
         for (issuer, subject, is_replay) in calls {
             let token = issuer.token_with(&json!({"client_id": "app", "sub": subject}));
@@ -224,11 +235,9 @@ async fn one_issuer_can_have_two_sets_of_rules() {
     let first = Oidc::issuer(&issuer.url).audience("first");
     let second = Oidc::issuer(format!("{}/", issuer.url)).audience("second");
     let function = served(Auth::from(first).or(second));
-    for (audience, status) in [("first", 200), ("second", 200), ("third", 401)] {
-        let token = issuer.token_with(&json!({"aud": audience, "client_id": "app"}));
-        let response = call(&function, "Who.AmI", &token).await;
-        assert_eq!(response.status, status, "{audience} {response:?}");
-    }
+    let token = |audience| json!({"aud": audience, "client_id": "app"});
+    check(&function, &issuer, 200, ["first", "second"].map(token)).await;
+    check(&function, &issuer, 401, [token("third")]).await;
 }
 
 #[tokio::test]
@@ -238,13 +247,9 @@ async fn each_signer_has_its_own_audiences_and_users() {
     let both = || Jwt::with_secret_ids(["SIGNING", "OTHER"]);
     let same = || Jwt::with_secret_ids(["SAME"]);
     let bound = |jwt: Jwt| jwt.audience("b").subject_is_user();
-    let secrets = [
-        "a-signing-secret-0123456789abcdefgh",
-        "another-signing-secret-0123456789abcdefgh",
-    ];
     // The statuses of each signer's tokens without an audience for bob, with one for bob, and with
     // one for alice, who is their subject.
-    let (free, limited) = ([200, 401, 401], [401, 400, 200]);
+    let (free, limited, tried) = ([200, 401, 401], [401, 400, 200], [200, 400, 200]);
     for (auth, expected) in [
         (Auth::from(one()).or(bound(two())), [free, limited]),
         (Auth::from(bound(one())).or(two()), [limited, free]),
@@ -252,17 +257,11 @@ async fn each_signer_has_its_own_audiences_and_users() {
         (both().into(), [free, free]),
         (Auth::from(one()).or(two()), [free, free]),
         // The rules of each signer that has the secret are tried.
-        (
-            Auth::from(one()).or(bound(same())),
-            [[200, 400, 200], [401; 3]],
-        ),
-        (
-            Auth::from(bound(one())).or(same()),
-            [[200, 400, 200], [401; 3]],
-        ),
+        (Auth::from(one()).or(bound(same())), [tried, [401; 3]]),
+        (Auth::from(bound(one())).or(same()), [tried, [401; 3]]),
     ] {
         let function = served(auth);
-        for (secret, expected) in secrets.into_iter().zip(expected) {
+        for (secret, expected) in [SECRET, OTHER].into_iter().zip(expected) {
             let mut statuses = Vec::new();
             for (audience, user) in [(None, "bob"), (Some("b"), "bob"), (Some("b"), "alice")] {
                 let mut claims = claims("https://elsewhere.example");
@@ -277,51 +276,34 @@ async fn each_signer_has_its_own_audiences_and_users() {
     }
 }
 
-/// RFC 7519, 4.1: the claims of a JWT that a shared secret has signed.
+/// RFC 7519, 4.1: the claims of a JWT that a shared secret has signed, besides those of the events in
+/// `events/jwt`. The first id names the signer of each of its secrets.
 #[tokio::test]
 async fn each_claim_of_a_shared_secrets_token_has_its_rule() {
     let free = || Jwt::with_secret_ids(["SIGNING"]);
-    let bound = || free().audience("b").audience("c");
-    let sign = |claims: &Value| sign_with_secret("a-signing-secret-0123456789abcdefgh", claims);
-    let half_past: Value = format!("{}.5", NOW - 60).parse().unwrap();
-    for (jwt, changes, status) in [
-        (free(), json!({}), 200),
-        (free(), json!({"exp": NOW - 59}), 200),
-        (free(), json!({"exp": NOW - 60}), 401),
-        (free(), json!({"exp": half_past}), 200),
-        (free(), json!({"exp": null}), 401),
-        (free(), json!({"exp": "9999999999"}), 401),
-        (free(), json!({"nbf": NOW + 60}), 200),
-        (free(), json!({"nbf": NOW + 61}), 401),
-        (free(), json!({"nbf": null}), 200),
-        (free(), json!({"nbf": "0"}), 401),
-        (free(), json!({"sub": null}), 200),
-        (free(), json!({"sub": 5}), 401),
-        (free(), json!({"sub": ["alice"]}), 401),
-        (free(), json!({"aud": null}), 200),
-        (free(), json!({"aud": "b"}), 401),
-        (free(), json!({"aud": []}), 401),
-        (free(), json!({"aud": ""}), 401),
-        (free(), json!({"aud": 5}), 401),
-        (bound(), json!({}), 401),
-        (bound(), json!({"aud": null}), 401),
-        (bound(), json!({"aud": "b"}), 200),
-        (bound(), json!({"aud": ["x", "c"]}), 200),
-        (bound(), json!({"aud": ["x"]}), 401),
-        (bound(), json!({"aud": ["b", 5]}), 401),
-        (bound(), json!({"aud": "B"}), 401),
-        (bound(), json!({"aud": "b/"}), 401),
-        (bound(), json!({"aud": "b c"}), 401),
-        (bound(), json!({"aud": {"b": "b"}}), 401),
+    let sign = |changes: Value| {
+        let mut claims = changes;
+        (claims["sub"], claims["exp"]) = (json!("alice"), json!(NOW + 600));
+        sign_with_secret(SECRET, &claims)
+    };
+    let (function, bound) = (served(free()), served(free().audience("b").audience("c")));
+    for (function, expected, changes) in [
+        (&function, 401, json!({"aud": "b"})),
+        (&function, 401, json!({"aud": []})),
+        (&function, 401, json!({"aud": 5})),
+        (&function, 200, json!({"nbf": null})),
+        (&function, 401, json!({"nbf": "0"})),
+        (&bound, 200, json!({"aud": "b"})),
+        (&bound, 200, json!({"aud": ["x", "c"]})),
+        (&bound, 401, json!({"aud": ["b", 5]})),
+        (&bound, 401, json!({"aud": "B"})),
+        (&bound, 401, json!({"aud": "b/"})),
+        (&bound, 401, json!({"aud": "b c"})),
+        (&bound, 401, json!({"aud": {"b": "b"}})),
     ] {
-        let mut claims = json!({"sub": "alice", "exp": NOW + 600});
-        for (name, value) in changes.as_object().unwrap() {
-            claims[name] = value.clone();
-        }
-        let response = call(&served(jwt), "Who.AmI", &sign(&claims)).await;
-        assert_eq!(response.status, status, "{changes} {response:?}");
+        let token = sign(changes.clone());
+        assert_eq!(status(function, &token).await, expected, "{changes}");
     }
-    let function = served(free());
     for (changes, scopes) in [
         (json!({}), json!([])),
         (json!({"scope": "mail.read  x"}), json!(["mail.read", "x"])),
@@ -331,24 +313,14 @@ async fn each_claim_of_a_shared_secrets_token_has_its_rule() {
         (json!({"scope": 5}), json!([])),
         (json!({"scope": ["x", 5]}), json!([])),
     ] {
-        let mut claims = changes.clone();
-        (claims["sub"], claims["exp"]) = (json!("alice"), json!(NOW + 600));
-        let who = who(&function, &sign(&claims)).await;
+        let who = who(&function, &sign(changes.clone())).await;
         assert_eq!(who["scopes"], scopes, "{changes}");
         assert_eq!(who["caller"], "jwt SIGNING alice");
     }
-}
-
-/// Both secrets of a signer sign for the same caller, whose name is the first id.
-#[tokio::test]
-async fn the_first_id_names_the_signer_of_each_secret() {
-    let function = served(Jwt::with_secret_ids(["OTHER|SIGNING"]).subject_is_user());
-    for secret in [
-        "a-signing-secret-0123456789abcdefgh",
-        "another-signing-secret-0123456789abcdefgh",
-    ] {
+    let rotated = served(Jwt::with_secret_ids(["OTHER|SIGNING"]).subject_is_user());
+    for secret in [SECRET, OTHER] {
         let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": NOW + 600}));
-        let who = who(&function, &token).await;
+        let who = who(&rotated, &token).await;
         assert_eq!(who["caller"], "jwt OTHER alice");
         assert_eq!(who["user"], "alice");
     }
@@ -361,10 +333,8 @@ async fn an_issuer_cannot_sign_for_another_one() {
     two.change(|it| it.keys = vec![own.clone()]);
     let function = served(Auth::from(Oidc::issuer(&one.url)).or(Oidc::issuer(&two.url)));
     let claims = claims(&two.url);
-    let accepted = call(&function, "Who.AmI", &own.sign(&claims)).await;
-    assert_eq!(accepted.status, 200);
-    let rejected = call(&function, "Who.AmI", &one.token(&claims)).await;
-    assert_eq!(rejected.status, 401);
+    assert_eq!(status(&function, &own.sign(&claims)).await, 200);
+    assert_eq!(status(&function, &one.token(&claims)).await, 401);
 }
 
 #[tokio::test]
@@ -407,18 +377,11 @@ async fn clients_learn_where_to_sign_in() {
             })
         );
     }
+    let rpc = |method| json!({"jsonrpc": "2.0", "id": "1", "method": method});
     for (path, body, metadata) in [
-        (
-            "/mcp",
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-            "/mcp",
-        ),
+        ("/mcp", rpc("tools/list"), "/mcp"),
         ("/tools/call", json!({"tool_id": "Who.AmI"}), ""),
-        (
-            "/opentool/call",
-            json!({"jsonrpc": "2.0", "id": "1", "method": "Who_AmI"}),
-            "",
-        ),
+        ("/opentool/call", rpc("Who_AmI"), ""),
     ] {
         let metadata = format!("{URL}/.well-known/oauth-protected-resource{metadata}");
         for (token, error) in [(None, ""), (Some("x"), "error=\"invalid_token\", ")] {
@@ -447,11 +410,11 @@ async fn unusual_paths_do_not_stop_the_server() {
         "{a}{b}", "%7Ba", "a b", "ä", "?", "#", ".", "..",
     ];
     for path in paths {
-        let based = server(Oidc::issuer(&issuer.url).audience(URL)).base_path(path);
-        assert_eq!(call(&function(based), "Who.AmI", &token).await.status, 200);
+        let server = || server(Oidc::issuer(&issuer.url).audience(URL));
         let url = format!("https://api.example/{path}");
-        let public = server(Oidc::issuer(&issuer.url).audience(URL)).public_url(url);
-        assert_eq!(call(&function(public), "Who.AmI", &token).await.status, 200);
+        for server in [server().base_path(path), server().public_url(url)] {
+            assert_eq!(status(&function(server), &token).await, 200, "{path}");
+        }
     }
     let well_known = "/.well-known/oauth-protected-resource";
     for (path, status) in [("a/:b", 200), ("a/*c", 200), ("a/x", 404), ("a", 404)] {
@@ -478,45 +441,33 @@ async fn credentials_are_checked_before_the_method() {
 
 #[tokio::test]
 async fn the_metadata_follows_the_public_url() {
+    const AT: &str = "/.well-known/oauth-protected-resource";
     let issuer = Issuer::start().await;
-    let auth = || Oidc::issuer(&issuer.url);
-    let well_known = "/.well-known/oauth-protected-resource";
-    let get = async |function: &LambdaFunction, path: &str| {
-        respond(function, &event("GET", path, None, &Value::Null)).await
+    let server = || server(Oidc::issuer(&issuer.url));
+    let at = |url: &str| function(server().public_url(url));
+    let based = function(server().base_path("agents"));
+    let resource_at = async |function: &LambdaFunction, path: String| {
+        let response = respond(function, &event("GET", &path, None, &Value::Null)).await;
+        response.body["resource"].clone()
     };
-    let mapped = function(server(auth()).public_url("https://api.example/agents/"));
+    let mapped = at("https://api.example/agents/");
     for path in ["/mcp", "/agents/mcp"] {
-        let response = get(&mapped, &format!("{well_known}{path}")).await;
-        assert_eq!(
-            response.body["resource"], "https://api.example/agents/mcp",
-            "{path}"
-        );
+        let resource = resource_at(&mapped, format!("{AT}{path}")).await;
+        assert_eq!(resource, "https://api.example/agents/mcp", "{path}");
     }
-    let based = function(server(auth()).base_path("agents"));
-    for path in [
-        format!("{well_known}/agents/mcp"),
-        format!("/agents{well_known}/mcp"),
-    ] {
-        let response = get(&based, &path).await;
-        assert_eq!(
-            response.body["resource"],
-            format!("{URL}/agents/mcp"),
-            "{path}"
-        );
+    for path in [format!("{AT}/agents/mcp"), format!("/agents{AT}/mcp")] {
+        assert_eq!(resource_at(&based, path).await, format!("{URL}/agents/mcp"));
     }
     // The URL of the server ends like the one of its MCP endpoint.
-    let alike = function(server(auth()).public_url("https://api.example/mcp"));
-    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/mcp", "/mcp")] {
-        let response = get(&alike, &format!("{well_known}{path}")).await;
-        let resource = format!("https://api.example/mcp{resource}");
-        assert_eq!(response.body["resource"], resource, "{path}");
+    let alike = at("https://api.example/mcp");
+    for (path, end) in [("", ""), ("/mcp", "/mcp"), ("/mcp/mcp", "/mcp")] {
+        let resource = resource_at(&alike, format!("{AT}{path}")).await;
+        assert_eq!(resource, format!("https://api.example/mcp{end}"), "{path}");
     }
     // A load balancer does not say what its URL is.
-    let unknown = served(auth());
-    let mut event = event("GET", &format!("{well_known}/mcp"), None, &Value::Null);
-    event["requestContext"]
-        .as_object_mut()
-        .unwrap()
-        .remove("domainName");
-    assert_eq!(respond(&unknown, &event).await.status, 404);
+    let mut event = event("GET", &format!("{AT}/mcp"), None, &Value::Null);
+    let context = event["requestContext"].as_object_mut().unwrap();
+    context.remove("domainName");
+    let response = respond(&function(server()), &event).await;
+    assert_eq!(response.status, 404);
 }

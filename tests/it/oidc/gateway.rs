@@ -1,31 +1,33 @@
-//! Callers whom API Gateway or IAM has authenticated.
+//! Callers whom API Gateway or IAM has authenticated, beside the events in `events/platform`.
 
 use lambda_tools::{ApiKeys, Auth, Gateway};
 use serde_json::{Value, json};
+use test_support::lambda;
 
 use super::{event, respond, served};
 
 const ISSUER: &str = "https://idp.example";
 
-/// Calls a tool through an HTTP API.
-async fn call_as(auth: impl Into<Auth>, tool: &str, authorizer: &Value) -> (u16, Value) {
-    let body = json!({"tool_id": tool, "input": {}});
-    let mut event = event("POST", "/tools/call", None, &body);
-    if !authorizer.is_null() {
-        event["requestContext"]["authorizer"] = authorizer.clone();
-    }
+async fn call(auth: impl Into<Auth>, mut event: Value, tool: &str) -> (u16, Value) {
+    event["body"] = json!({"tool_id": tool, "input": {}}).to_string().into();
     let response = respond(&served(auth), &event).await;
     (response.status, response.body)
 }
 
+/// Calls a tool through an HTTP API.
+async fn call_as(auth: impl Into<Auth>, tool: &str, authorizer: &Value) -> (u16, Value) {
+    let mut event = event("POST", "/tools/call", None, &Value::Null);
+    if !authorizer.is_null() {
+        event["requestContext"]["authorizer"] = authorizer.clone();
+    }
+    call(auth, event, tool).await
+}
+
 /// Calls a tool through a REST API.
 async fn call_over_rest(authorizer: &Value) -> (u16, Value) {
-    let mut event = test_support::lambda::event("sources/http-api.payload-1.0");
-    let body = json!({"tool_id": "Who.AmI", "input": {}});
-    event["body"] = body.to_string().into();
+    let mut event = lambda::event("sources/http-api.payload-1.0");
     event["requestContext"]["authorizer"] = authorizer.clone();
-    let response = respond(&served(Gateway::new()), &event).await;
-    (response.status, response.body)
+    call(Gateway::new(), event, "Who.AmI").await
 }
 
 /// Claims that a JWT authorizer of an HTTP API has verified.
@@ -62,61 +64,26 @@ async fn the_caller_is_named_by_what_lasts_in_its_identity() {
         assert_eq!(status, 200, "{authorizer} {body}");
         body["value"]["caller"].as_str().unwrap().to_owned()
     };
-    let arn = "arn:aws:sts::1:assumed-role/app/x";
+    let of_token = |issuer: &str, subject: &str| jwt(&json!({"iss": issuer, "sub": subject}));
+    let of_lambda = |principal: &str| json!({"lambda": {"principalId": principal, "sub": "s"}});
+    let nobody = json!({"identityId": "", "amr": []});
+    let of_role = json!({"iam": {"userArn": "arn", "cognitoIdentity": nobody}});
+    let of_client = jwt(&json!({"iss": ISSUER, "client_id": "c"}));
     for (authorizer, caller) in [
-        (json!({"iam": {"userArn": arn}}), format!("iam {arn}")),
-        (
-            // All users of an identity pool share a role.
-            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "eu:1", "amr": []}}}),
-            format!("iam {arn} eu:1"),
-        ),
-        (
-            json!({"iam": {"userArn": arn, "cognitoIdentity": {"identityId": "", "amr": []}}}),
-            format!("iam {arn}"),
-        ),
-        (
-            jwt(&json!({"iss": ISSUER, "sub": "a", "client_id": "c"})),
-            format!("authorizer jwt {ISSUER} a"),
-        ),
-        (
-            jwt(&json!({"iss": ISSUER, "client_id": "c"})),
-            format!("authorizer client {ISSUER} c"),
-        ),
-        (
-            jwt(&json!({"iss": "a b", "sub": "c"})),
-            "authorizer jwt a%20b c".to_owned(),
-        ),
-        (
-            jwt(&json!({"iss": "a", "sub": "b c"})),
-            "authorizer jwt a b%20c".to_owned(),
-        ),
-        (
-            jwt(&json!({"iss": "a", "sub": "b%20c"})),
-            "authorizer jwt a b%2520c".to_owned(),
-        ),
-        (
-            json!({"lambda": {"principalId": "p", "sub": "s"}}),
-            "authorizer lambda p".to_owned(),
-        ),
-        (
-            json!({"lambda": {"principalId": "", "sub": "s"}}),
-            "authorizer lambda s".to_owned(),
-        ),
+        (of_role, "iam arn"),
+        (of_client, "authorizer client https://idp.example c"),
+        (of_token("a b", "c"), "authorizer jwt a%20b c"),
+        (of_token("a", "b c"), "authorizer jwt a b%20c"),
+        (of_token("a", "b%20c"), "authorizer jwt a b%2520c"),
+        (of_lambda("p"), "authorizer lambda p"),
+        (of_lambda(""), "authorizer lambda s"),
     ] {
         assert_eq!(caller_of(&authorizer).await, caller, "{authorizer}");
     }
     let hashed = caller_of(&json!({"lambda": {"team": "x"}})).await;
     assert!(hashed.starts_with("authorizer hash "), "{hashed}");
-    for name in [
-        "auth_time",
-        "exp",
-        "iat",
-        "integrationLatency",
-        "jti",
-        "nbf",
-        "origin_jti",
-        "requestId",
-    ] {
+    let changing = ["auth_time", "exp", "iat", "integrationLatency"];
+    for name in [&changing[..], &["jti", "nbf", "origin_jti", "requestId"]].concat() {
         let same = caller_of(&json!({"lambda": {"team": "x", name: "5"}})).await;
         assert_eq!(same, hashed, "{name}");
     }
@@ -129,19 +96,13 @@ async fn the_caller_is_named_by_what_lasts_in_its_identity() {
         let caller = caller_of(&json!({"lambda": other})).await;
         assert_ne!(caller, hashed, "{other}");
     }
-    let mut event = test_support::lambda::event("sources/http-api.payload-1.0");
-    event["body"] = json!({"tool_id": "Who.AmI", "input": {}})
-        .to_string()
-        .into();
-    event["requestContext"]["identity"]["userArn"] = arn.into();
-    for (cognito, caller) in [
-        ("", format!("iam {arn}")),
-        ("eu:1", format!("iam {arn} eu:1")),
-    ] {
-        event["requestContext"]["identity"]["cognitoIdentityId"] = cognito.into();
-        let response = respond(&served(Gateway::new()), &event).await;
-        assert_eq!(response.body["value"]["caller"], caller, "{response:?}");
-    }
+    // All users of an identity pool share a role.
+    let mut event = lambda::event("sources/http-api.payload-1.0");
+    let identity = &mut event["requestContext"]["identity"];
+    identity["userArn"] = "arn".into();
+    identity["cognitoIdentityId"] = "eu:1".into();
+    let (_, body) = call(Gateway::new(), event, "Who.AmI").await;
+    assert_eq!(body["value"]["caller"], "iam arn eu:1");
 }
 
 /// API Gateway has not verified claims that a Lambda authorizer returns.
@@ -149,12 +110,11 @@ async fn the_caller_is_named_by_what_lasts_in_its_identity() {
 async fn other_principals_are_callers_without_a_user() {
     let claims = json!({"iss": ISSUER, "sub": "alice"});
     let context = json!({"principalId": "p", "claims": claims});
-    let calls = [
+    for authorizer in [
         json!({"iam": {"userArn": "arn:aws:iam::1:user/ci"}}),
         json!({"lambda": {"principalId": "p"}}),
         json!({"lambda": context}),
-    ];
-    for authorizer in calls {
+    ] {
         let (status, body) = call_as(Gateway::new(), "Who.AmI", &authorizer).await;
         let seen = (status, &body["value"]["user"]);
         assert_eq!(seen, (200, &Value::Null), "{authorizer} {body}");
@@ -193,12 +153,12 @@ async fn an_authorizer_that_says_nothing_authenticates_nobody() {
     let (status, _) = call_over_rest(&json!({"claims": {"iss": ISSUER, "sub": "alice"}})).await;
     assert_eq!(status, 200);
     // Headers that look like a principal are not read.
-    let body = json!({"tool_id": "Who.AmI", "input": {}});
-    let mut event = event("POST", "/tools/call", Some("x"), &body);
-    event["headers"]["x-amzn-oidc-identity"] = "alice".into();
-    event["headers"]["x-amzn-oidc-data"] = "e30.e30.e30".into();
-    event["headers"]["x-amzn-lambda-authorizer"] = "alice".into();
-    assert_eq!(respond(&served(Gateway::new()), &event).await.status, 401);
+    let mut event = event("POST", "/tools/call", Some("x"), &Value::Null);
+    let headers = event["headers"].as_object_mut().unwrap();
+    for name in ["oidc-identity", "oidc-data", "lambda-authorizer"] {
+        headers.insert(format!("x-amzn-{name}"), "alice".into());
+    }
+    assert_eq!(call(Gateway::new(), event, "Who.AmI").await.0, 401);
 }
 
 #[tokio::test]
@@ -207,10 +167,10 @@ async fn other_credentials_can_be_accepted_beside_the_gateway() {
     let claims = json!({"iss": ISSUER, "sub": "a"});
     let (status, body) = call_as(auth(), "Who.AmI", &jwt(&claims)).await;
     assert_eq!((status, &body["value"]["user"]), (200, &json!("a")));
-    let body = json!({"tool_id": "Who.AmI", "input": {}});
-    let event = event("POST", "/tools/call", Some("a-key-0123456789"), &body);
-    let response = respond(&served(auth()), &event).await;
-    assert_eq!(response.body["value"]["caller"], "key KEY");
+    let key = Some("a-key-0123456789");
+    let event = event("POST", "/tools/call", key, &Value::Null);
+    let (_, body) = call(auth(), event, "Who.AmI").await;
+    assert_eq!(body["value"]["caller"], "key KEY");
 }
 
 /// RFC 6749, 3.3: a scope may contain a comma. API Gateway writes a list as one text, and a group may

@@ -3,17 +3,26 @@
 use lambda_tools::{ApiKeys, Auth, Jwt, Oidc, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use test_support::issuer::{Issuer, URL, claims, sign_with_secret};
+use test_support::issuer::{Issuer, NOW, URL, sign_with_secret};
 
-use super::{event, function, respond, served, server, who_am_i};
+use super::{SECRET, event, function, respond, served, server, who_am_i};
+use crate::support;
 
 fn token(issuer: &Issuer, scopes: &str) -> String {
     issuer.token_with(&json!({"scope": scopes}))
 }
 
 fn mcp(tool: &str) -> Value {
-    let method = "tools/call";
-    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": tool, "arguments": {}}})
+    let params = json!({"name": tool, "arguments": {}});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
+
+fn oxp(tool: &str) -> Value {
+    json!({"tool_id": tool, "input": {}})
+}
+
+fn opentool(tool: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": "1", "method": tool, "params": {}})
 }
 
 async fn post(
@@ -26,11 +35,8 @@ async fn post(
     event["headers"]["accept"] = "application/json, text/event-stream".into();
     let response = respond(function, &event).await;
     let challenge = response.headers.get("www-authenticate").cloned();
-    (
-        response.status,
-        response.body,
-        challenge.unwrap_or_default(),
-    )
+    let challenge = challenge.unwrap_or_default();
+    (response.status, response.body, challenge)
 }
 
 #[tokio::test]
@@ -56,7 +62,7 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
         json!({"error": "insufficient_scope", "scope": needed, "resource_metadata": metadata})
     );
 
-    let call = json!({"tool_id": "Mail.Send", "input": {}});
+    let call = oxp("Mail.Send");
     let (status, body, challenge) = post(&function, "/tools/call", &token, &call).await;
     assert_eq!((status, &*challenge), (400, ""), "{body}");
     assert_eq!(
@@ -72,18 +78,12 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
         )
     );
 
-    let call = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Send", "params": {}});
+    let call = opentool("Mail_Send");
     let (status, body, _) = post(&function, "/opentool/call", &token, &call).await;
-    assert_eq!(
-        (status, &body["error"]["code"]),
-        (200, &json!(-32001)),
-        "{body}"
-    );
+    assert_eq!((status, &body["error"]["code"]), (200, &json!(-32001)));
     let message = body["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains(&format!("the scope '{needed}'")),
-        "{message}"
-    );
+    let needed = format!("the scope '{needed}'");
+    assert!(message.contains(&needed), "{message}");
 }
 
 /// Azure's tokens have the short names of the scopes that clients have asked for.
@@ -108,13 +108,8 @@ async fn a_scope_with_the_resource_in_its_name_has_a_short_name_in_the_token() {
     }
     // A scope without a resource has only one name.
     let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope("mcp/tools.call"));
-    let (status, ..) = post(
-        &function,
-        "/mcp",
-        &token(&issuer, "tools.call"),
-        &mcp("Who_AmI"),
-    )
-    .await;
+    let token = token(&issuer, "tools.call");
+    let (status, ..) = post(&function, "/mcp", &token, &mcp("Who_AmI")).await;
     assert_eq!(status, 403);
 }
 
@@ -133,16 +128,14 @@ async fn scopes_permit_calls_in_every_protocol() {
     let issuer = Issuer::start().await;
     let function = served(Auth::from(Oidc::issuer(&issuer.url)).scope("tools.call"));
     let token = token(&issuer, "tools.call mail.read mail.send");
-    let oxp = json!({"tool_id": "Mail.Send", "input": {}});
-    let opentool = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Send", "params": {}});
-    for (path, body, user) in [
-        ("/mcp", mcp("Mail_Send"), "/result/structuredContent/user"),
-        ("/tools/call", oxp, "/value/user"),
-        ("/opentool/call", opentool, "/result/user"),
+    for (path, body, value) in [
+        ("/mcp", mcp("Mail_Send"), "/result/structuredContent/result"),
+        ("/tools/call", oxp("Mail.Send"), "/value"),
+        ("/opentool/call", opentool("Mail_Send"), "/result/value"),
     ] {
         let (status, body, _) = post(&function, path, &token, &body).await;
         assert_eq!(status, 200, "{body}");
-        assert!(body.to_string().contains("alice"), "{user} {body}");
+        assert_eq!(body.pointer(value).unwrap()["user"], "alice", "{body}");
     }
 }
 
@@ -152,19 +145,15 @@ async fn scopes_permit_calls_in_every_protocol() {
 async fn scopes_can_be_separated_by_spaces() {
     let issuer = Issuer::start().await;
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i).scope(" mail.read\nmail.send ");
-    let keys = Auth::from(ApiKeys::with_ids(["KEY"]))
-        .scope("tools.call  tools.list")
-        .scope("");
+    let keys = Auth::from(ApiKeys::with_ids(["KEY"])).scope("");
+    let keys = keys.scope("tools.call  tools.list");
     let auth = Auth::from(Oidc::issuer(&issuer.url)).or(keys);
-    let server = crate::support::server(Toolkit::new([tool]).unwrap()).auth(auth);
-    let function = function(server);
+    let function = function(support::server(Toolkit::new([tool]).unwrap()).auth(auth));
     let all = "mail.read mail.send tools.call tools.list";
     let (_, body, challenge) = post(&function, "/mcp", &token(&issuer, "x"), &mcp("Who_AmI")).await;
     assert_eq!(body["error"]["data"]["scope"], all);
-    assert!(
-        challenge.contains(&format!("scope=\"{all}\"")),
-        "{challenge}"
-    );
+    let asked = format!("scope=\"{all}\"");
+    assert!(challenge.contains(&asked), "{challenge}");
     let (status, body, _) = post(&function, "/mcp", &token(&issuer, all), &mcp("Who_AmI")).await;
     assert_eq!(status, 200, "{body}");
 }
@@ -177,12 +166,10 @@ async fn only_tokens_have_scopes() {
         .or(Jwt::with_secret_ids(["SIGNING"]));
     let function = served(auth);
     let signed = |scopes: Value| {
-        let mut claims = claims("https://elsewhere.example");
-        claims.as_object_mut().unwrap().remove("aud");
-        claims["scp"] = scopes;
-        sign_with_secret("a-signing-secret-0123456789abcdefgh", &claims)
+        let claims = json!({"sub": "alice", "exp": NOW + 600, "scp": scopes});
+        sign_with_secret(SECRET, &claims)
     };
-    let body = json!({"tool_id": "Mail.Read", "input": {}});
+    let body = oxp("Mail.Read");
     for (token, status) in [
         ("a-key-0123456789".to_owned(), 200),
         (signed(json!("mail.read")), 200),
@@ -203,40 +190,33 @@ async fn a_list_can_show_only_what_its_reader_may_call() {
     let auth = || Auth::from(Oidc::issuer(&issuer.url)).or(ApiKeys::with_ids(["KEY"]));
     let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let names = async |function: &LambdaFunction, token: &str| {
-        let (_, body, _) = post(function, "/mcp", token, &listing).await;
-        let tools = body["result"]["tools"].as_array().unwrap();
-        let mcp: Vec<_> = tools
-            .iter()
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect();
-        let oxp = respond(function, &event("GET", "/tools", Some(token), &Value::Null)).await;
-        let items = oxp.body["items"].as_array().unwrap();
-        let oxp: Vec<_> = items
-            .iter()
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect();
-        let load = event("GET", "/opentool/load", Some(token), &Value::Null);
-        let opentool = respond(function, &load).await;
-        let functions = opentool.body["functions"].as_array().unwrap();
-        assert_eq!(functions.len(), mcp.len());
-        assert_eq!(mcp, oxp);
+        let (_, mcp, _) = post(function, "/mcp", token, &listing).await;
+        let get =
+            async |path| respond(function, &event("GET", path, Some(token), &Value::Null)).await;
+        let (oxp, opentool) = (get("/tools").await, get("/opentool/load").await);
+        let lists = [
+            &mcp["result"]["tools"],
+            &oxp.body["items"],
+            &opentool.body["functions"],
+        ];
+        let [mcp, oxp, opentool] = lists.map(|list| {
+            let names = list.as_array().unwrap().iter().map(|it| it["name"].clone());
+            names.collect::<Vec<_>>()
+        });
+        assert_eq!((&mcp, mcp.len()), (&oxp, opentool.len()));
         mcp
     };
     let all = ["Who_AmI", "Mail_Read", "Mail_Send"];
-    let complete = served(auth());
-    assert_eq!(names(&complete, &token(&issuer, "")).await, all);
+    assert_eq!(names(&served(auth()), &token(&issuer, "")).await, all);
     let filtered = function(server(auth()).list_only_callable_tools());
-    for _ in 0..2 {
-        assert_eq!(names(&filtered, &token(&issuer, "")).await, all[..1]);
-        assert_eq!(
-            names(&filtered, &token(&issuer, "mail.read")).await,
-            all[..2]
-        );
-        assert_eq!(
-            names(&filtered, &token(&issuer, "mail.read mail.send")).await,
-            all
-        );
-        assert_eq!(names(&filtered, "a-key-0123456789").await, all);
+    for (token, count) in [
+        (token(&issuer, ""), 1),
+        (token(&issuer, "mail.read"), 2),
+        (token(&issuer, "mail.read mail.send"), 3),
+        ("a-key-0123456789".to_owned(), 3),
+        (token(&issuer, ""), 1),
+    ] {
+        assert_eq!(names(&filtered, &token).await, all[..count], "{token}");
     }
 }
 
@@ -248,33 +228,26 @@ async fn suggestions_and_versions_name_only_what_the_list_shows() {
     let mut tools = super::tools();
     tools.push(Tool::new("Who.AmI@2.0.0", who_am_i).scope("admin"));
     tools.push(Tool::new("Vault.Open@1.0.0", who_am_i).scope("admin"));
-    let server = crate::support::server(Toolkit::new(tools).unwrap());
+    let server = support::server(Toolkit::new(tools).unwrap());
     let server = server.auth(Oidc::issuer(&issuer.url));
     let function = function(server.list_only_callable_tools());
-    let oxp = |id: &str| ("/tools/call", json!({"tool_id": id, "input": {}}));
-    let opentool = |name: &str| {
-        let body = json!({"jsonrpc": "2.0", "id": "1", "method": name, "params": {}});
-        ("/opentool/call", body)
-    };
+    let oxp = |id: &str| ("/tools/call", oxp(id));
+    let opentool = |name: &str| ("/opentool/call", opentool(name));
+    let open = "did you mean Vault.Open?";
+    let read = "did you mean Mail.Read?";
+    let mcp_open = ("/mcp", mcp("Vault_Opens"));
+    let versions = ("available: 1.0.0, 2.0.0", "available: 1.0.0");
     // A request, and the names in its answer: for a caller who sees the tool, and for one who does
     // not.
     for ((path, body), seen, unseen) in [
-        (oxp("Vault.Opens"), "did you mean Vault.Open?", ""),
-        (oxp("Vault_Open"), "did you mean Vault.Open?", ""),
-        (oxp("Vault_Opens"), "did you mean Vault.Open?", ""),
-        (("/mcp", mcp("Vault_Opens")), "did you mean Vault_Open?", ""),
+        (oxp("Vault.Opens"), open, ""),
+        (oxp("Vault_Open"), open, ""),
+        (oxp("Vault_Opens"), open, ""),
+        (mcp_open, "did you mean Vault_Open?", ""),
         (opentool("Vault_Opens"), "did you mean 'Vault_Open'?", ""),
-        (
-            oxp("Who.AmI@3"),
-            "available: 1.0.0, 2.0.0",
-            "available: 1.0.0",
-        ),
+        (oxp("Who.AmI@3"), versions.0, versions.1),
         (oxp("Vault.Open@3"), "available: 1.0.0", ""),
-        (
-            oxp("Mail.Reads"),
-            "did you mean Mail.Read?",
-            "did you mean Mail.Read?",
-        ),
+        (oxp("Mail.Reads"), read, read),
     ] {
         for (scopes, names) in [("mail.read admin", seen), ("mail.read", unseen)] {
             let (_, answer, _) = post(&function, path, &token(&issuer, scopes), &body).await;
