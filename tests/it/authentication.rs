@@ -1,79 +1,72 @@
-//! Authentication with valid and invalid API keys.
+//! Authentication with valid and invalid API keys, beside the events in `events/authentication`.
 
 use lambda_tools::{
-    ApiKeys, Auth, Caller, Context, Failure, Server, Tool, Toolkit, secrets::Secrets,
+    ApiKeys, Auth, Context, Failure, Tool, Toolkit, secrets::Secrets, testing::ExpectedResponse,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{event, function};
+use crate::support::{event, function, server};
+
+const ONE: &str = "one-0123456789ab";
+const TWO: &str = "two-0123456789ab";
 
 /// Returns the caller.
 #[derive(Deserialize, JsonSchema)]
 struct WhoAmI {}
 
 async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
-    Ok(match cx.caller() {
-        Caller::ApiKey { id } => format!("key {id}"),
-        other => other.to_string(),
-    })
+    Ok(cx.caller().to_string())
+}
+
+async fn respond(
+    auth: impl Into<Auth>,
+    secrets: Secrets,
+    headers: &[(&str, &str)],
+) -> ExpectedResponse {
+    let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
+    let server = server(Toolkit::new([tool]).unwrap()).secrets(secrets);
+    let event = event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#);
+    let mut event: Value = serde_json::from_str(&event).unwrap();
+    for (name, value) in headers {
+        event["headers"][*name] = json!(value);
+    }
+    let function = function(server.auth(auth));
+    function.respond(&event.to_string()).await.unwrap()
 }
 
 /// Makes a call; returns the status, and the caller if the call was accepted.
 async fn call_with(auth: impl Into<Auth>, headers: &[(&str, &str)]) -> (u16, Value) {
-    let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
-    let keys = [
-        ("ONE", "one-0123456789ab"),
+    let keys = Secrets::fixed([
+        ("ONE", ONE),
         ("TWO", " two-0123456789ab\n"),
         ("SHORT", "short-012345678\n"),
         ("EMPTY", ""),
         ("BLANK", " \n"),
         ("SPACES", "                "),
-    ];
-    let server = Server::new(Toolkit::new([tool]).unwrap()).secrets(Secrets::fixed(keys));
-    let server = server.auth(auth);
-    let mut event: Value =
-        serde_json::from_str(&event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#)).unwrap();
-    for (name, value) in headers {
-        event["headers"][*name] = json!(value);
-    }
-    let response = function(server).respond(&event.to_string()).await.unwrap();
+    ]);
+    let response = respond(auth, keys, headers).await;
     (response.status, response.body["value"].clone())
 }
 
-#[tokio::test]
-async fn either_header_may_carry_a_key_and_its_id_is_the_caller() {
-    let auth = || Auth::from(ApiKeys::with_ids(["ONE"])).or(ApiKeys::with_ids(["TWO"]));
-    for (header, value, id) in [
-        ("oxp-api-key", "one-0123456789ab", "ONE"),
-        ("oxp-api-key", "two-0123456789ab", "TWO"),
-        ("authorization", "Bearer one-0123456789ab", "ONE"),
-        ("authorization", "bearer  two-0123456789ab ", "TWO"),
-    ] {
-        let result = call_with(auth(), &[(header, value)]).await;
-        assert_eq!(result, (200, json!(format!("key {id}"))), "{value}");
-    }
-}
-
-/// While a key is replaced, the caller has both, and stays the same caller.
+/// Either header may carry a key, whose id is the caller. While a key is replaced, the caller has
+/// both, and stays the same caller: the first id names it.
 #[tokio::test]
 async fn the_first_id_names_the_caller_of_each_key() {
-    for (ids, name) in [
-        ("ONE|TWO", "ONE"),
-        (" TWO | ONE ", "TWO"),
-        ("|NOWHERE||TWO|ONE|", "NOWHERE"),
+    for (ids, header, value, name) in [
+        ("ONE", "oxp-api-key", ONE, "ONE"),
+        ("ONE", "authorization", "Bearer one-0123456789ab", "ONE"),
+        ("TWO", "authorization", "bearer  two-0123456789ab ", "TWO"),
+        ("ONE|TWO", "oxp-api-key", ONE, "ONE"),
+        ("ONE|TWO", "oxp-api-key", TWO, "ONE"),
+        (" TWO | ONE ", "oxp-api-key", ONE, "TWO"),
+        ("|NOWHERE||TWO|ONE|", "oxp-api-key", ONE, "NOWHERE"),
     ] {
-        for key in ["one-0123456789ab", "two-0123456789ab"] {
-            let result = call_with(ApiKeys::with_ids([ids]), &[("oxp-api-key", key)]).await;
-            assert_eq!(result, (200, json!(format!("key {name}"))), "{ids} {key}");
-        }
+        let auth = Auth::from(ApiKeys::with_ids(["|", ""])).or(ApiKeys::with_ids([ids]));
+        let result = call_with(auth, &[(header, value)]).await;
+        assert_eq!(result, (200, json!(format!("key {name}"))), "{ids} {value}");
     }
-    let headers = [("oxp-api-key", "one-0123456789ab")];
-    assert_eq!(
-        call_with(ApiKeys::with_ids(["|", ""]), &headers).await.0,
-        401
-    );
 }
 
 #[tokio::test]
@@ -88,39 +81,22 @@ async fn any_other_credential_is_rejected() {
         &[("oxp-api-key", "one-0123456789ab,one-0123456789ab")],
         // It has fewer than 16 bytes.
         &[("oxp-api-key", "short-012345678")],
-        &[("authorization", "one-0123456789ab")],
+        &[("authorization", ONE)],
         &[("authorization", "Bearer")],
         &[("authorization", "Bearer ")],
         &[("authorization", "Basic one-0123456789ab")],
         &[("authorization", "é")],
         &[("authorization", "Beareré one-0123456789ab")],
+        // The first header decides.
         &[
             ("oxp-api-key", "wrong"),
             ("authorization", "Bearer one-0123456789ab"),
         ],
     ] {
-        let auth = ApiKeys::with_ids(["ONE", "SHORT", "EMPTY", "BLANK", "NOWHERE"]);
-        assert_eq!(
-            call_with(auth, headers).await,
-            (401, Value::Null),
-            "{headers:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn missing_and_empty_keys_admit_no_caller() {
-    let no_ids: [&str; 0] = [];
-    for auth in [
-        ApiKeys::with_ids(no_ids),
-        ApiKeys::with_ids(["NOWHERE", "EMPTY", "BLANK", "SPACES"]),
-    ] {
-        for headers in [
-            &[("oxp-api-key", "")][..],
-            &[("authorization", "Bearer ")],
-            &[],
-        ] {
-            assert_eq!(call_with(auth.clone(), headers).await.0, 401, "{headers:?}");
+        let ids = ["ONE", "SHORT", "EMPTY", "BLANK", "SPACES", "NOWHERE"];
+        for ids in [&ids[..], &ids[2..], &["|", ""], &[]] {
+            let seen = call_with(ApiKeys::with_ids(ids.to_vec()), headers).await;
+            assert_eq!(seen, (401, Value::Null), "{ids:?} {headers:?}");
         }
     }
 }
@@ -138,14 +114,17 @@ mod half_down {
 
     use super::*;
 
-    /// Has these secrets, and cannot read others.
-    struct HalfDown(&'static [(&'static str, &'static str)]);
+    const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
+
+    /// Has two secrets, and cannot read others.
+    struct HalfDown;
 
     impl SecretStore for HalfDown {
         fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-            let read = |id: &String| match self.0.iter().find(|(it, _)| it == id) {
-                Some((_, value)) => Ok(Some(Secret::from(*value))),
-                None => Err(StoreError::unavailable("it is down")),
+            let read = |id: &String| match &**id {
+                "KEY" => Ok(Some(Secret::from(ONE))),
+                "SIGNING" => Ok(Some(Secret::from(SECRET))),
+                _ => Err(StoreError::unavailable("it is down")),
             };
             Box::pin(ready(ids.iter().map(read).collect()))
         }
@@ -158,32 +137,26 @@ mod half_down {
     /// Only a credential that an unreadable secret may accept has to wait for it.
     #[tokio::test]
     async fn what_a_readable_secret_decides_does_not_wait_for_another_one() {
-        const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
-        let token =
-            |secret: &str, exp: u64| sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
-        let (valid, expired) = (token(SECRET, NOW + 60), token(SECRET, NOW - 60));
-        let of_another = token(&SECRET.replace('a', "b"), NOW + 60);
-        let auth = || {
-            Auth::from(ApiKeys::with_ids(["DOWN", "KEY"]))
-                .or(Jwt::with_secret_ids(["SIGNING", "DOWN"]))
+        let bearer = |secret: &str, exp: u64| {
+            let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
+            format!("Bearer {token}")
         };
         for (header, value, status) in [
-            ("oxp-api-key", "one-0123456789ab", 200),
-            ("oxp-api-key", "two-0123456789ab", 400),
-            ("authorization", &format!("Bearer {valid}"), 200),
-            ("authorization", &format!("Bearer {of_another}"), 400),
+            ("oxp-api-key", ONE.to_owned(), 200),
+            ("oxp-api-key", TWO.to_owned(), 400),
+            ("authorization", bearer(SECRET, NOW + 60), 200),
+            (
+                "authorization",
+                bearer(&SECRET.replace('a', "b"), NOW + 60),
+                400,
+            ),
             // Signed, and not valid: no other secret can change that.
-            ("authorization", &format!("Bearer {expired}"), 401),
+            ("authorization", bearer(SECRET, NOW - 60), 401),
         ] {
-            let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
-            let store = HalfDown(&[("KEY", "one-0123456789ab"), ("SIGNING", SECRET)]);
-            let server = Server::new(Toolkit::new([tool]).unwrap()).auth(auth());
-            let server = server.secrets(Secrets::from_store(store));
-            let mut event: Value =
-                serde_json::from_str(&event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#))
-                    .unwrap();
-            event["headers"][header] = value.into();
-            let response = function(server).respond(&event.to_string()).await.unwrap();
+            let keys = ApiKeys::with_ids(["DOWN", "KEY"]);
+            let auth = Auth::from(keys).or(Jwt::with_secret_ids(["SIGNING", "DOWN"]));
+            let secrets = Secrets::from_store(HalfDown);
+            let response = respond(auth, secrets, &[(header, &value)]).await;
             assert_eq!(response.status, status, "{header} {response:?}");
             let waits = response.headers.contains_key("retry-after");
             assert_eq!(waits, status == 400, "{response:?}");
