@@ -131,7 +131,7 @@ async fn scopes_permit_calls_in_every_protocol() {
     for (path, body, value) in [
         ("/mcp", mcp("Mail_Send"), "/result/structuredContent/result"),
         ("/tools/call", oxp("Mail.Send"), "/value"),
-        ("/opentool/call", opentool("Mail_Send"), "/result/value"),
+        ("/opentool/call", opentool("Mail_Send"), "/result"),
     ] {
         let (status, body, _) = post(&function, path, &token, &body).await;
         assert_eq!(status, 200, "{body}");
