@@ -30,12 +30,19 @@ pub(crate) fn dynamodb_at(url: &str) -> aws_sdk_dynamodb::Client {
     aws_sdk_dynamodb::Client::new(&config(url))
 }
 
+/// Returns the configuration of a client that reports an error at once.
+#[cfg(any(feature = "parameter-store", feature = "secrets-manager"))]
+fn without_retries(proxy: &AwsProxy) -> SdkConfig {
+    let builder = config(&proxy.url()).into_builder();
+    builder.retry_config(RetryConfig::disabled()).build()
+}
+
 #[cfg(feature = "parameter-store")]
 pub(crate) fn parameter_store(proxy: &AwsProxy) -> aws_sdk_ssm::Client {
-    aws_sdk_ssm::Client::new(&config(&proxy.url()))
+    aws_sdk_ssm::Client::new(&without_retries(proxy))
 }
 
 #[cfg(feature = "secrets-manager")]
 pub(crate) fn secrets_manager(proxy: &AwsProxy) -> aws_sdk_secretsmanager::Client {
-    aws_sdk_secretsmanager::Client::new(&config(&proxy.url()))
+    aws_sdk_secretsmanager::Client::new(&without_retries(proxy))
 }

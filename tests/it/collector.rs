@@ -58,6 +58,12 @@ impl Collector {
         self.bodies.lock().unwrap().clone()
     }
 
+    /// Returns the bodies of all requests, with what is no text replaced.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let lossy = |body: &Bytes| String::from_utf8_lossy(body).into_owned();
+        self.bodies().iter().map(lossy).collect()
+    }
+
     /// Returns all spans, in the order they ended.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let requests = self.bodies();

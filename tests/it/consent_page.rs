@@ -2,7 +2,7 @@
 //! These tests need no provider.
 
 mod content;
-mod local;
+pub(crate) mod local;
 #[cfg(feature = "sign-in")]
 pub(crate) mod long;
 mod states;
@@ -10,7 +10,7 @@ mod states;
 use axum::http::Method;
 use lambda_tools::ServerInfo;
 
-use local::{AUTHORIZE, Local};
+use local::{AUTHORIZE, Local, Setup};
 
 fn acme() -> ServerInfo {
     ServerInfo::new("Acme Assistant", "1.0.0")
@@ -19,17 +19,16 @@ fn acme() -> ServerInfo {
 
 #[tokio::test]
 async fn the_button_leads_to_the_provider() {
-    let server = Local::with_two_callers();
-    let id = server.challenge("key-of-a-partner", "alice").await;
+    let server = Local::with(Setup::default());
+    let id = server.challenge("alice").await;
     let page = server.open(&id).await;
     let cookie = page.header("set-cookie");
     assert!(cookie.starts_with("__Host-authorization-"), "{cookie}");
     let attributes = "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure";
     assert!(cookie.ends_with(attributes), "{cookie}");
-    let body = format!("form={}", page.form());
     // The second time, the user has gone back and pressed the button again.
     for _ in 0..2 {
-        let redirect = server.submit(&id, Some(page.cookie()), &body).await;
+        let redirect = server.press(&id, &page).await;
         assert_eq!((redirect.status, redirect.cookie()), (303, page.cookie()));
         let location = redirect.header("location");
         assert!(location.starts_with(AUTHORIZE), "{location}");
@@ -41,75 +40,36 @@ async fn the_button_leads_to_the_provider() {
 
 #[tokio::test]
 async fn the_flow_does_not_start_without_the_button() {
-    let server = Local::with_two_callers();
-    let id = server.challenge("key-of-a-partner", "alice").await;
-    let other = server.challenge("key-of-a-partner", "bob").await;
-    let (page, same_page_elsewhere, other_page) = (
-        server.open(&id).await,
-        server.open(&id).await,
-        server.open(&other).await,
-    );
+    let server = Local::with(Setup::default());
+    let id = server.challenge("alice").await;
+    let other = server.challenge("bob").await;
+    let page = server.open(&id).await;
+    let elsewhere = server.open(&id).await;
+    let other_page = server.open(&other).await;
     let cookie = page.cookie();
-    assert_ne!(cookie, same_page_elsewhere.cookie());
+    assert_ne!(cookie, elsewhere.cookie());
     let field = |form: &str| format!("form={form}");
     let own = field(page.form());
-    let value = cookie.split_once('=').unwrap().1;
-    let other_name = other_page.cookie().split_once('=').unwrap().0;
-    let padded = format!("{own}&padding={}", "x".repeat(8 * 1024));
-    let large = format!("{own}{}", "x".repeat(8 * 1024));
+    let (_, value) = cookie.split_once('=').unwrap();
+    let (name, _) = other_page.cookie().split_once('=').unwrap();
+    let moved = format!("{name}={value}");
+    let (others, elsewheres) = (field(other_page.form()), field(elsewhere.form()));
     for (what, id, cookie, body) in [
-        // A form of another site: browsers do not send it with a Lax cookie.
-        ("no cookie", &id, None, &*own),
-        ("no field", &id, Some(cookie), ""),
-        ("an empty field", &id, Some(cookie), "form="),
-        (
-            "another name",
-            &id,
-            Some(cookie),
-            &own.replace("form", "field"),
-        ),
-        ("twice", &id, Some(cookie), &format!("{own}&{own}")),
-        ("cut off", &id, Some(cookie), &own[..own.len() - 1]),
-        (
-            "another challenge's field",
-            &id,
-            Some(cookie),
-            &field(other_page.form()),
-        ),
-        (
-            "another browser's field",
-            &id,
-            Some(cookie),
-            &field(same_page_elsewhere.form()),
-        ),
-        (
-            "another browser's cookie",
-            &id,
-            Some(same_page_elsewhere.cookie()),
-            &own,
-        ),
-        (
-            "another challenge's page",
-            &id,
-            Some(other_page.cookie()),
-            &field(other_page.form()),
-        ),
-        (
-            "another challenge",
-            &other,
-            Some(&*format!("{other_name}={value}")),
-            &own,
-        ),
-        ("more than a form", &id, Some(cookie), &padded),
-        ("a large field", &id, Some(cookie), &large),
-        ("no text", &id, Some(cookie), "form=%ff%fe"),
+        ("no field", &id, cookie, ""),
+        ("an empty field", &id, cookie, "form="),
+        ("twice", &id, cookie, &format!("{own}&{own}")),
+        ("cut off", &id, cookie, &own[..own.len() - 1]),
+        ("another challenge's field", &id, cookie, &others),
+        ("another browser's field", &id, cookie, &elsewheres),
+        ("another browser's cookie", &id, elsewhere.cookie(), &own),
+        ("another page", &id, other_page.cookie(), &others),
+        ("another challenge", &other, &*moved, &own),
+        ("no text", &id, cookie, "form=%ff%fe"),
     ] {
-        let rejection = server.submit(id, cookie, body).await;
+        let rejection = server.submit(id, Some(cookie), body).await;
         assert_eq!(rejection.status, 400, "{what}");
-        assert!(
-            rejection.body.contains("cannot be used in this browser"),
-            "{what}"
-        );
+        let why = "cannot be used in this browser";
+        assert!(rejection.body.contains(why), "{what}");
         assert!(rejection.headers.get("location").is_none(), "{what}");
         assert!(rejection.headers.get("set-cookie").is_none(), "{what}");
     }
@@ -121,6 +81,5 @@ async fn the_flow_does_not_start_without_the_button() {
         assert_eq!(page.status, 200);
         assert!(page.headers.get("location").is_none());
     }
-    let redirect = server.submit(&id, Some(cookie), &own).await;
-    assert_eq!(redirect.status, 303);
+    assert_eq!(server.press(&id, &page).await.status, 303);
 }

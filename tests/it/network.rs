@@ -42,19 +42,6 @@ struct Network {
     recorder: Recorder,
 }
 
-impl Network {
-    async fn start(delay: Duration) -> Self {
-        let (emulator, recorder) = (Emulator::start().await, Recorder::with_delay(delay));
-        let proxy = emulator.recorded_proxy(&recorder).await;
-        proxy.create_table(TABLE).await;
-        Self {
-            emulator,
-            proxy,
-            recorder,
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto; run tests/all"]
 async fn calls_cost_the_documented_requests() {
@@ -63,11 +50,16 @@ async fn calls_cost_the_documented_requests() {
         (row[0].clone(), (number(1), number(2)))
     });
     let documented: BTreeMap<_, _> = rows.collect();
+    let (emulator, recorder) = (Emulator::start().await, Recorder::with_delay(SHORT));
+    let proxy = emulator.recorded_proxy(&recorder).await;
+    proxy.create_table(TABLE).await;
+    let network = Network {
+        emulator,
+        proxy,
+        recorder,
+    };
     let mut measured = Measured::default();
-    // A process that is not optimized takes long to create its clients, one after the other.
-    let network = Network::start(Duration::from_millis(800)).await;
     cold_starts::measure(&network, &mut measured).await;
-    let network = Network::start(SHORT).await;
     calls::measure(&network, &mut measured).await;
     grants::measure(&network, &mut measured).await;
     assert_eq!(measured.0, documented);

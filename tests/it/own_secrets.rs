@@ -26,40 +26,35 @@ fn error_of(secret: &str, change: impl FnOnce(Server) -> Server) -> Option<Strin
 }
 
 #[track_caller]
-fn refuses(secret: &str, change: impl Fn(Server) -> Server) {
-    let error = error_of(secret, &change).unwrap_or_default();
-    let expected =
-        format!("a tool declares the secret '{secret}', which this server uses for itself");
-    assert!(error.starts_with(&expected), "{error}");
+fn refuses(secrets: &[&str], change: impl Fn(Server) -> Server) {
+    for secret in secrets {
+        let error = error_of(secret, &change).unwrap_or_default();
+        let expected =
+            format!("a tool declares the secret '{secret}', which this server uses for itself");
+        assert!(error.starts_with(&expected), "{error}");
+    }
     assert_eq!(error_of("ITS_OWN_KEY", change), None);
 }
 
 #[test]
 fn no_tool_gets_an_api_key_of_callers() {
     let auth = || Auth::from(ApiKeys::with_ids(["PARTNER"])).or(ApiKeys::with_ids(["OLD|NEW"]));
-    for secret in ["PARTNER", "OLD", "NEW"] {
-        refuses(secret, |server| server.auth(auth()));
-    }
+    refuses(&["PARTNER", "OLD", "NEW"], |server| server.auth(auth()));
 }
 
 /// The server signs its own requests to AWS with them.
 #[test]
 fn no_tool_gets_the_credentials_for_aws() {
-    for secret in [
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-    ] {
-        refuses(secret, |server| server);
-    }
+    let credentials = ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"];
+    let credentials = credentials.map(|it| format!("AWS_{it}"));
+    refuses(&credentials.each_ref().map(String::as_str), |server| server);
 }
 
 #[cfg(feature = "jwt")]
 #[test]
 fn no_tool_gets_a_secret_that_signs_tokens() {
-    refuses("SIGNER", |server| {
-        server.auth(Jwt::with_secret_ids(["SIGNER"]))
-    });
+    let jwt = || Jwt::with_secret_ids(["SIGNER"]);
+    refuses(&["SIGNER"], |server| server.auth(jwt()));
 }
 
 #[cfg(feature = "oauth")]
@@ -68,10 +63,10 @@ fn no_tool_gets_a_secret_of_a_provider_or_a_key_of_grants() {
     use lambda_tools::{OAuth, oauth::Provider};
 
     let oauth = || OAuth::with([Provider::github("id", "GITHUB_SECRET")]).key_ids(["K1", "K2"]);
-    for secret in ["GITHUB_SECRET", "K1", "K2"] {
-        refuses(secret, |server| server.oauth(oauth()));
-    }
-    refuses("TOOLS_OAUTH_KEY", |server| server.oauth(OAuth::with([])));
+    let secrets = ["GITHUB_SECRET", "K1", "K2"];
+    refuses(&secrets, |server| server.oauth(oauth()));
+    let key = ["TOOLS_OAUTH_KEY"];
+    refuses(&key, |server| server.oauth(OAuth::with([])));
 }
 
 #[cfg(feature = "sign-in")]
@@ -79,12 +74,10 @@ fn no_tool_gets_a_secret_of_a_provider_or_a_key_of_grants() {
 fn no_tool_gets_the_secrets_of_sign_in() {
     use lambda_tools::SignIn;
 
-    for secret in ["CLIENT_SECRET", "TOOLS_OAUTH_KEY"] {
-        refuses(secret, |server| {
-            let sign_in = SignIn::google("id", "CLIENT_SECRET").allow("anyone");
-            server.auth(sign_in).public_url("https://tools.example")
-        });
-    }
+    refuses(&["CLIENT_SECRET", "TOOLS_OAUTH_KEY"], |server| {
+        let sign_in = SignIn::google("id", "CLIENT_SECRET").allow("anyone");
+        server.auth(sign_in).public_url("https://tools.example")
+    });
 }
 
 /// A document names its API as it likes, and so the provider that its tools require.

@@ -21,14 +21,18 @@ use crate::{
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
+/// Starts the tools, which export their spans to this URL.
+async fn exporting_to(endpoint: &str) -> Platform {
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+        ("AWS_REGION", "us-east-1"),
+    ];
+    Platform::start(&mut program(), &[], &environment).await
+}
+
 #[tokio::test]
 async fn spans_belong_to_the_callers_trace() {
     let collector = Collector::start().await;
-    let url = collector.url();
-    let environment = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
-        ("AWS_REGION", "us-east-1"),
-    ];
     let add = json!({"tool_id": "Calculator.Add", "call_id": "c-1", "input": {"a": 1, "b": 2}});
     let with = |name: &str, value: &str| {
         let mut body = add.clone();
@@ -46,6 +50,7 @@ async fn spans_belong_to_the_callers_trace() {
     let uuid = with("trace_id", "4bf92f35-77b3-4da6-a3ce-929d0e0e4736");
     let order = with("trace_id", "order 66");
     let unknown = json!({"tool_id": "No"});
+    let missing = "missing_requirements";
     // The event, the trace id and the parent span, and the error type. One call is direct.
     let cases = [
         (calling(&uuid, &header), of_header, ""),
@@ -53,15 +58,11 @@ async fn spans_belong_to_the_callers_trace() {
         (calling(&order, &[]), of_xray, ""),
         (calling(&add, &[]), of_xray, ""),
         (add.clone(), of_xray, ""),
-        (
-            calling(&failing, &header),
-            of_header,
-            "missing_requirements",
-        ),
+        (calling(&failing, &header), of_header, missing),
         (calling(&with_bad_key, &[]), of_xray, "failed"),
         (calling(&unknown, &[]), of_xray, "invalid_tool_id"),
     ];
-    let mut platform = Platform::start(&mut program(), &[], &environment).await;
+    let mut platform = exporting_to(&collector.url()).await;
     let mut before = 0;
     for (event, (trace, parent), error_type) in &cases {
         platform.send_events(&[(event.clone(), LONG)]);
@@ -97,8 +98,6 @@ async fn spans_belong_to_the_callers_trace() {
 #[tokio::test]
 async fn the_meta_of_an_mcp_call_names_its_trace() {
     let collector = Collector::start().await;
-    let url = collector.url();
-    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
     let params = json!({
         "name": "Calculator_Add",
         "arguments": {"a": 1, "b": 2},
@@ -110,7 +109,7 @@ async fn the_meta_of_an_mcp_call_names_its_trace() {
     let mut event = calling(&body, &[("traceparent", &other)]);
     event["rawPath"] = json!("/mcp");
     event["requestContext"]["http"]["path"] = json!("/mcp");
-    let mut platform = Platform::start(&mut program(), &[], &environment).await;
+    let mut platform = exporting_to(&collector.url()).await;
     platform.send_events(&[(event, LONG)]);
     platform.reports(1).await;
     let spans = collector.spans();
@@ -158,24 +157,16 @@ fn hex(bytes: &[u8]) -> String {
 
 fn assert_attributes_documented(spans: &[Span]) {
     let rows = table("span");
-    let mut seen: BTreeSet<(usize, String)> = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for span in spans {
         let row = usize::from(span.name.starts_with("execute_tool"));
-        for attribute in &span.attributes {
-            seen.insert((row, attribute.key.clone()));
-        }
+        seen.extend(span.attributes.iter().map(|it| (row, it.key.clone())));
     }
-    let mut documented: BTreeSet<_> = BTreeSet::new();
+    let mut documented = BTreeSet::new();
     for (number, row) in rows.iter().enumerate() {
         documented.extend(quoted(&row[2]).into_iter().map(|name| (number, name)));
     }
-    let undocumented: Vec<_> = seen.difference(&documented).collect();
-    assert!(
-        undocumented.is_empty(),
-        "not in the table: {undocumented:?}"
-    );
-    let unseen: Vec<_> = documented.difference(&seen).collect();
-    assert!(unseen.is_empty(), "not in any span: {unseen:?}");
+    assert_eq!(seen, documented);
 }
 
 /// Returns the event of a request for the list of tools.
@@ -198,8 +189,7 @@ async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
         // A refused connection fails at once and is not retried.
         ("http://127.0.0.1:9", LONG, 500),
     ] {
-        let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
-        let mut platform = Platform::start(&mut program(), &[], &environment).await;
+        let mut platform = exporting_to(endpoint).await;
         platform.send_events(&[(list_event(), LONG)]);
         platform.reports(1).await;
         let begun = Instant::now();
@@ -219,9 +209,7 @@ async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
 #[tokio::test]
 async fn rejected_spans_are_not_sent_again() {
     let collector = Collector::start().await;
-    let url = format!("{}/rejects", collector.url());
-    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*url)];
-    let mut platform = Platform::start(&mut program(), &[], &environment).await;
+    let mut platform = exporting_to(&format!("{}/rejects", collector.url())).await;
     for sent in [2, 4] {
         platform.send_events(&[(event("calculator/add.header-form"), LONG)]);
         platform.reports(1).await;
@@ -264,17 +252,8 @@ async fn the_remaining_spans_are_sent_when_lambda_stops_the_process() {
     );
     platform.send_events(&[(call, LONG)]);
     platform.reports(1).await;
-    let names = |collector: &Collector| -> Vec<String> {
-        let spans = collector.spans().into_iter();
-        spans.map(|span| span.name).collect()
-    };
-    let of_call = |tool: &str| {
-        [
-            format!("execute_tool {tool}"),
-            "POST /tools/call".to_owned(),
-        ]
-    };
-    assert_eq!(names(&collector), of_call("Night.Leave"));
+    let names: Vec<_> = collector.spans().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["execute_tool Night.Leave", "POST /tools/call"]);
     for (name, value) in [("service.name", "shop"), ("cloud.region", "here")] {
         let resource_value = attribute(&collector.resource(), name);
         assert_eq!(resource_value.as_deref(), Some(value));

@@ -249,16 +249,6 @@ async fn a_thousand_calls_make_one_request_for_each_full_batch() {
 }
 
 #[tokio::test]
-async fn one_call_for_many_ids_makes_as_few_requests_as_possible() {
-    let fixture = Fixture::new(|id| present(id));
-    let ids: Vec<_> = (0..41).map(|i| format!("ID_{i}")).collect();
-    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-    let reads = fixture.cache.read(&ids, None).await;
-    assert_eq!(reads.len(), 41);
-    assert_eq!(fixture.sizes(), [20, 20, 1]);
-}
-
-#[tokio::test]
 async fn a_rejected_value_is_read_again_once() {
     let lookup = in_turn([
         present("old"),

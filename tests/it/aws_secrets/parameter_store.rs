@@ -40,8 +40,8 @@ async fn parameters_have_any_type_and_are_found_by_name_or_arn() {
 }
 
 /// Parameter Store's messages for a parameter that the role may not read, whose key it may not use,
-/// whose key is no longer there, and whose name is not valid. Each fails the whole request.
-const REFUSALS: [(&str, &str, &str); 5] = [
+/// and whose name is not valid. Each fails the whole request.
+const REFUSALS: [(&str, &str, &str); 3] = [
     (
         "AccessDeniedException",
         "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform: ssm:GetParameters on \
@@ -51,21 +51,10 @@ const REFUSALS: [(&str, &str, &str); 5] = [
     ),
     (
         "AccessDeniedException",
-        "The ciphertext refers to a customer master key that does not exist, does not exist in this \
-         region, or you are not allowed to access.",
-        "access denied: allow kms:Decrypt on the KMS key that encrypts {}",
-    ),
-    (
-        "AccessDeniedException",
         "User: arn:aws:sts::1:assumed-role/r/f is not authorized to perform: kms:Decrypt on \
          resource: arn:aws:kms:us-east-1:1:key/1 because no identity-based policy allows the \
          kms:Decrypt action (Service: Kms, Status Code: 400)",
         "access denied: allow kms:Decrypt on the KMS key that encrypts {}",
-    ),
-    (
-        "InvalidKeyId",
-        "arn:aws:kms:us-east-1:1:key/1 is pending deletion.",
-        "not decodable: {} cannot be decrypted with its KMS key",
     ),
     (
         "ValidationException",

@@ -14,69 +14,42 @@ async fn secrets_are_found_inside_json_and_in_bytes() {
     let proxy = emulator.proxy().await;
     let client = secrets_manager(&proxy);
     let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
-    proxy.put_secret("prod/tools", &inside.to_string()).await;
-    proxy.put_secret("prod/no-json", "{").await;
-    proxy.put_secret("prod/list", "[]").await;
+    proxy.put_secret("tools", &inside.to_string()).await;
+    proxy.put_secret("no-json", "{").await;
+    proxy.put_secret("list", "[]").await;
     // Bytes that are UTF-8, and bytes that are not.
-    for (name, value) in [("BYTES", "dGV4dA=="), ("NO_TEXT", "//4=")] {
-        proxy.put_binary_secret(name, value).await;
-    }
-    let store = || SecretsManager::new().client(client.clone());
-    let inside = |name: &str| store().json(name);
-
-    for (store, id, value) in [
-        (inside("prod/tools"), "KEY", "inside"),
-        (inside("prod/tools"), "PORT", "5432"),
-        (inside("prod/tools"), "NESTED", r#"{"a":[1]}"#),
-        (store(), "BYTES", "text"),
+    proxy.put_binary_secret("BYTES", "dGV4dA==").await;
+    proxy.put_binary_secret("NO_TEXT", "//4=").await;
+    let revealing = |inside: &str, id: &str| {
+        let store = SecretsManager::new().client(client.clone());
+        let is_inside = !inside.is_empty();
+        let store = if is_inside { store.json(inside) } else { store };
+        revealing(&[id], Secrets::from_store(store))
+    };
+    for (inside, id, value) in [
+        ("tools", "KEY", "inside"),
+        ("tools", "PORT", "5432"),
+        ("tools", "NESTED", r#"{"a":[1]}"#),
+        ("", "BYTES", "text"),
     ] {
-        let router = revealing(&[id], Secrets::from_store(store));
+        let router = revealing(inside, id);
         assert_eq!(value_or_detail(&router, "T.T").await, json!([value]));
         assert_eq!(proxy.take_requests().len(), 1);
     }
-    for (store, id, part) in [
-        (
-            inside("prod/tools"),
-            "NONE",
-            "in the key 'NONE' of the secret 'prod/tools'",
-        ),
-        (
-            inside("prod/tools"),
-            "OTHER",
-            "in the key 'OTHER' of the secret",
-        ),
-        (
-            inside("prod/nowhere"),
-            "KEY",
-            "in the key 'KEY' of the secret",
-        ),
-        (
-            inside("prod/no-json"),
-            "KEY",
-            "not decodable: the secret 'prod/no-json'",
-        ),
-        (
-            inside("prod/list"),
-            "KEY",
-            "'prod/list' is not a JSON object",
-        ),
-        (
-            store(),
-            "NO_TEXT",
-            "holds bytes that are not UTF-8; store them as base64",
-        ),
+    for (inside, id, part) in [
+        ("tools", "NONE", "in the key 'NONE' of the secret 'tools'"),
+        ("tools", "OTHER", "in the key 'OTHER' of the secret"),
+        ("nowhere", "KEY", "in the key 'KEY' of the secret"),
+        ("no-json", "KEY", "not decodable: the secret 'no-json'"),
+        ("list", "KEY", "'list' is not a JSON object"),
+        ("", "NO_TEXT", "that are not UTF-8; store them as base64"),
     ] {
-        let router = revealing(&[id], Secrets::from_store(store));
-        let (status, body) = call(&router, &json!({"tool_id": "T.T"})).await;
+        let (status, body) = call(&revealing(inside, id), &json!({"tool_id": "T.T"})).await;
         let message = body["developer_message"].as_str().unwrap();
         assert_eq!(status, 400);
         assert!(message.contains(part), "{message}");
-        let is_missing = part.starts_with("in the");
-        assert_eq!(
-            body.get("missing_requirements").is_some(),
-            is_missing,
-            "{body}"
-        );
+        let names_missing = body.get("missing_requirements").is_some();
+        assert_eq!(names_missing, part.starts_with("in the"), "{body}");
     }
 }
 

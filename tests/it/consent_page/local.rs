@@ -1,4 +1,4 @@
-//! A server without a socket, and the browser of its user.
+//! A server without a socket, and the browsers of its users.
 
 use axum::{
     Router,
@@ -6,52 +6,57 @@ use axum::{
     http::{HeaderMap, Method, Request},
 };
 use lambda_tools::{
-    ApiKeys, Auth, Failure, OAuth, ServerInfo, Tool, Toolkit, oauth::Provider, secrets::Secrets,
+    ApiKeys, Auth, Context, Failure, OAuth, ServerInfo, Tool, Toolkit, oauth::Provider,
+    secrets::Secrets,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use test_support::openid::form_in;
+use test_support::{issuer::Issuer, openid::form_in};
 
 use crate::support::server;
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
-pub(super) const AUTHORIZE: &str = "https://provider.example/authorize";
+pub(crate) const AUTHORIZE: &str = "https://provider.example/authorize";
 
-pub(super) struct Page {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 impl Page {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
 
     /// Returns the part of the cookie that a browser sends back.
-    pub(super) fn cookie(&self) -> &str {
+    pub(crate) fn cookie(&self) -> &str {
         self.header("set-cookie").split(';').next().unwrap()
     }
 
     #[track_caller]
-    pub(super) fn form(&self) -> &str {
+    pub(crate) fn form(&self) -> &str {
         form_in(&self.body).unwrap_or_else(|| panic!("{}", self.body))
+    }
+
+    /// Returns the `state` of a redirect to the provider.
+    pub(crate) fn state(&self) -> &str {
+        let (_, state) = self.header("location").split_once("&state=").unwrap();
+        state.split('&').next().unwrap()
     }
 }
 
 /// The differences between servers.
-pub(super) struct Setup {
-    pub(super) auth: Auth,
-    pub(super) info: ServerInfo,
-    pub(super) provider: Provider,
+pub(crate) struct Setup {
+    pub(crate) auth: Auth,
+    pub(crate) info: ServerInfo,
+    pub(crate) oauth: OAuth,
     /// The id of the provider, and the scopes that the tool needs.
-    pub(super) needs: (&'static str, Vec<String>),
-    /// False if the provider's client secret is missing.
-    pub(super) has_secret: bool,
+    pub(crate) needs: (&'static str, Vec<String>),
 }
 
 impl Default for Setup {
@@ -59,61 +64,66 @@ impl Default for Setup {
         Self {
             auth: ApiKeys::with_ids(["PARTNER", "GUEST"]).into(),
             info: ServerInfo::default(),
-            provider: mail_at(AUTHORIZE),
+            oauth: OAuth::with([mail_at(AUTHORIZE)]),
             needs: ("mail", vec!["mail.read".to_owned()]),
-            has_secret: true,
         }
     }
 }
 
 /// Returns the provider `mail`, which issues tokens at this URL.
-pub(super) fn mail_at(token_url: &str) -> Provider {
+pub(crate) fn mail_at(token_url: &str) -> Provider {
     Provider::new("mail", "id", "SECRET", AUTHORIZE, token_url)
         .scope("offline")
         .parameter("audience", "mails")
 }
 
+/// Returns the settings with a provider that issues tokens for every code.
+pub(crate) fn oauth_at(issuer: &Issuer) -> OAuth {
+    OAuth::with([mail_at(&format!("{}/token", issuer.url))])
+}
+
 #[derive(Clone)]
-pub(super) struct Local(Router);
+pub(crate) struct Local(Router);
 
 impl Local {
-    pub(super) fn with_two_callers() -> Self {
-        Self::with(Setup::default())
-    }
-
-    pub(super) fn with(setup: Setup) -> Self {
+    pub(crate) fn with(setup: Setup) -> Self {
         Self(Self::start(setup).unwrap())
     }
 
-    pub(super) fn start(setup: Setup) -> Result<Router, String> {
-        /// Reads emails.
+    pub(crate) fn with_oauth(oauth: OAuth) -> Self {
+        Self::with(Setup {
+            oauth,
+            ..Setup::default()
+        })
+    }
+
+    pub(crate) fn start(setup: Setup) -> Result<Router, String> {
+        /// Returns the token, which no real tool should do.
         #[derive(Deserialize, JsonSchema)]
         struct Read {}
 
-        async fn read(_: Read) -> Result<(), Failure> {
-            Ok(())
+        async fn read(_: Read, cx: Context) -> Result<String, Failure> {
+            Ok(cx.token("mail")?.expose().to_owned())
         }
 
         let (provider, scopes) = setup.needs;
         let tool = Tool::new("Mail.Read@1.0.0", read).authorization(provider, scopes);
-        let mut secrets = vec![
-            ("TOOLS_OAUTH_KEY", KEY),
-            ("PARTNER", "key-of-a-partner"),
-            ("GUEST", "key-of-one-guest"),
-        ];
-        if setup.has_secret {
-            secrets.push(("SECRET", "secret-of-this-server"));
-        }
         let server = server(Toolkit::new([tool]).unwrap())
             .auth(setup.auth)
             .info(setup.info)
-            .secrets(Secrets::fixed(secrets))
+            .secrets(Secrets::fixed([
+                ("TOOLS_OAUTH_KEY", KEY),
+                ("NEW_KEY", "another-key-of-this-server-0123456789"),
+                ("PARTNER", "key-of-a-partner"),
+                ("GUEST", "key-of-one-guest"),
+                ("SECRET", "secret-of-this-server"),
+            ]))
             .public_url("https://tools.example")
-            .oauth(OAuth::with([setup.provider]));
+            .oauth(setup.oauth);
         server.into_router().map_err(|error| error.to_string())
     }
 
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -135,30 +145,34 @@ impl Local {
         }
     }
 
-    /// Makes a call; returns the id of its challenge.
-    pub(super) async fn challenge(&self, key: &str, user: &str) -> String {
+    /// Calls the tool for a user.
+    pub(crate) async fn call(&self, user: &str) -> Value {
         let body = json!({"tool_id": "Mail.Read", "context": {"user_id": user}}).to_string();
-        let headers = [("oxp-api-key", key)];
+        let headers = [("oxp-api-key", "key-of-a-partner")];
         let response = self.send(Method::POST, "/tools/call", &headers, body).await;
-        let body: Value = serde_json::from_str(&response.body).unwrap();
-        let challenge = &body["missing_requirements"]["authorization"][0];
-        let id = challenge["id"].as_str();
+        serde_json::from_str(&response.body).unwrap()
+    }
+
+    /// Makes a call; returns the id of its challenge.
+    pub(crate) async fn challenge(&self, user: &str) -> String {
+        let body = self.call(user).await;
+        let id = body["missing_requirements"]["authorization"][0]["id"].as_str();
         id.unwrap_or_else(|| panic!("{body}")).to_owned()
     }
 
-    pub(super) async fn status(&self, id: &str) -> String {
+    pub(crate) async fn status(&self, id: &str) -> String {
         let path = format!("/authorization/challenges/{id}");
         let response = self.send(Method::GET, &path, &[], "").await;
         let body: Value = serde_json::from_str(&response.body).unwrap();
         body["status"].as_str().unwrap().to_owned()
     }
 
-    pub(super) async fn open(&self, id: &str) -> Page {
+    pub(crate) async fn open(&self, id: &str) -> Page {
         let path = format!("/authorization/challenges/{id}/start");
         self.send(Method::GET, &path, &[], "").await
     }
 
-    pub(super) async fn submit(&self, id: &str, cookie: Option<&str>, body: &str) -> Page {
+    pub(crate) async fn submit(&self, id: &str, cookie: Option<&str>, body: &str) -> Page {
         let path = format!("/authorization/challenges/{id}/start");
         let kind = ("content-type", "application/x-www-form-urlencoded");
         let cookie = cookie.map(|cookie| ("cookie", cookie));
@@ -167,16 +181,28 @@ impl Local {
         self.send(Method::POST, &path, &headers, body).await
     }
 
-    /// Presses the button, and returns from the provider with these parameters.
-    pub(super) async fn finish(&self, id: &str, parameters: &str) -> Page {
-        let page = self.open(id).await;
+    /// Presses the button of the consent page; returns the redirect to the provider.
+    pub(crate) async fn press(&self, id: &str, page: &Page) -> Page {
         let form = format!("form={}", page.form());
-        let redirect = self.submit(id, Some(page.cookie()), &form).await;
-        let location = redirect.header("location");
-        let (_, state) = location.split_once("state=").unwrap();
-        let state = state.split('&').next().unwrap();
-        let path = format!("/authorization/mail/callback?state={state}&{parameters}");
-        let headers = [("cookie", page.cookie())];
+        self.submit(id, Some(page.cookie()), &form).await
+    }
+
+    /// Opens the consent page and presses its button.
+    pub(crate) async fn to_provider(&self, id: &str) -> Page {
+        self.press(id, &self.open(id).await).await
+    }
+
+    /// Returns from the provider with this query.
+    pub(crate) async fn back(&self, cookie: &str, query: &str) -> Page {
+        let path = format!("/authorization/mail/callback?{query}");
+        let headers = [("cookie", cookie)];
         self.send(Method::GET, &path, &headers, "").await
+    }
+
+    /// Goes to the provider, and returns with these parameters.
+    pub(crate) async fn finish(&self, id: &str, parameters: &str) -> Page {
+        let redirect = self.to_provider(id).await;
+        let query = format!("state={}&{parameters}", redirect.state());
+        self.back(redirect.cookie(), &query).await
     }
 }

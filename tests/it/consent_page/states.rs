@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lambda_tools::{ApiKeys, Auth, ServerInfo, oauth::Provider};
+use lambda_tools::{ApiKeys, Auth, OAuth, ServerInfo, oauth::Provider};
 use serde_json::{Value, json};
 use test_support::issuer::Issuer;
 
-use super::local::{Local, Page, Setup, mail_at};
+use super::local::{AUTHORIZE, Local, Page, Setup, mail_at, oauth_at};
 
 /// Returns the provider's response, which the code chooses.
 fn tokens(body: &str) -> Value {
@@ -20,23 +20,45 @@ fn tokens(body: &str) -> Value {
 /// A page's name, its expected status and title, and the page.
 pub(super) type Shown = (&'static str, u16, String, Page);
 
+/// The page of each outcome, with its status and its title.
+const RESULTS: [(&str, u16, &str); 8] = [
+    ("done", 200, "Done"),
+    ("not-allowed", 200, "Not allowed"),
+    ("less", 200, "Not everything was allowed"),
+    ("expired", 404, "This link has expired"),
+    ("unusable", 400, "This page cannot be used in this browser"),
+    ("in-use", 409, "This link is being used"),
+    ("failed", 200, "It did not work"),
+    ("later", 503, "Not available at the moment"),
+];
+
+fn result(name: &str, page: Page) -> Shown {
+    let result = RESULTS.iter().find(|it| it.0 == name);
+    let (name, status, title) = *result.unwrap();
+    (name, status, title.to_owned(), page)
+}
+
+/// Returns from the provider; checks what becomes of the challenge, and returns the page.
+async fn finished(server: &Local, name: &str, parameters: &str, status: &str) -> Shown {
+    let id = server.challenge(name).await;
+    let page = server.finish(&id, parameters).await;
+    assert_eq!(server.status(&id).await, status, "{name}");
+    result(name, page)
+}
+
 /// Returns the page of each outcome.
 pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
     let issuer = Issuer::start().await;
     issuer.change(|it| it.tokens = tokens);
-    let token_url = format!("{}/token", issuer.url);
-    let setup = |has_secret| Setup {
-        info: info.clone(),
-        provider: mail_at(&token_url),
-        has_secret,
-        ..Setup::default()
+    let with = |oauth: OAuth| {
+        Local::with(Setup {
+            info: info.clone(),
+            oauth,
+            ..Setup::default()
+        })
     };
-    let server = Local::with(setup(true));
-    let challenge = async |user: &str| server.challenge("key-of-a-partner", user).await;
-    let finish = async |user: &str, parameters: &str| {
-        server.finish(&challenge(user).await, parameters).await
-    };
-    let slow = challenge("dora").await;
+    let server = with(oauth_at(&issuer));
+    let slow = server.challenge("slow").await;
     let issuing = issuer.issuing.lock().await;
     let running = tokio::spawn({
         let (server, slow) = (server.clone(), slow.clone());
@@ -48,83 +70,66 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
     let in_use = server.open(&slow).await;
     running.abort();
     drop(issuing);
-    let other = challenge("eve").await;
-    let without_secret = Local::with(setup(false));
-    let id = without_secret.challenge("key-of-a-partner", "frank").await;
-    let shown = |name, status, title: &str, page| (name, status, title.to_owned(), page);
+    let other = server.challenge("other").await;
     let unusable = server.submit(&other, None, "form=").await;
-    let unavailable = without_secret.finish(&id, "code=all").await;
-    let done = finish("alice", "code=all").await;
-    let not_allowed = finish("bob", "error=access_denied").await;
-    let insufficient = finish("carol", "code=less").await;
-    let failed = finish("grace", "code=unknown").await;
+    assert_eq!(server.status(&other).await, "pending");
     let expired = server.open(&"0".repeat(64)).await;
-    let of_other = "This page cannot be used in this browser";
+    let without_secret = Provider::new("mail", "id", "MISSING", AUTHORIZE, AUTHORIZE);
+    let without_secret = with(OAuth::with([without_secret]));
     vec![
-        shown("done", 200, "Done", done),
-        shown("not-allowed", 200, "Not allowed", not_allowed),
-        shown("less", 200, "Not everything was allowed", insufficient),
-        shown("expired", 404, "This link has expired", expired),
-        shown("unusable", 400, of_other, unusable),
-        shown("in-use", 409, "This link is being used", in_use),
-        shown("failed", 200, "It did not work", failed),
-        shown("later", 503, "Not available at the moment", unavailable),
+        finished(&server, "done", "code=all", "completed").await,
+        finished(&server, "not-allowed", "error=access_denied", "failed").await,
+        finished(&server, "less", "code=less", "failed").await,
+        finished(&server, "failed", "code=unknown", "failed").await,
+        finished(&without_secret, "later", "code=all", "pending").await,
+        result("expired", expired),
+        result("unusable", unusable),
+        result("in-use", in_use),
     ]
 }
 
 /// Returns the page with the button, as most users see it, and its extremes.
 pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
-    let title = "Allow Acme Assistant to use your Google account?".to_owned();
+    let scope = |name: &str| format!("https://www.googleapis.com/auth/{name}");
+    let scopes = [
+        "gmail.readonly",
+        "calendar.events",
+        "photoslibrary.appendonly",
+    ]
+    .map(scope);
     let usual = Setup {
         auth: ApiKeys::with_ids(["PARTNER"]).into(),
         info: info.clone(),
-        provider: Provider::google("id", "SECRET"),
-        needs: (
-            "google",
-            vec![
-                "https://www.googleapis.com/auth/gmail.readonly".to_owned(),
-                "https://www.googleapis.com/auth/calendar.events".to_owned(),
-                "https://www.googleapis.com/auth/photoslibrary.appendonly".to_owned(),
-            ],
-        ),
-        ..Setup::default()
+        oauth: OAuth::with([Provider::google("id", "SECRET")]),
+        needs: ("google", scopes.to_vec()),
     };
     let plain = Setup {
         auth: Auth::none(),
         ..Setup::default()
     };
+    let (server, provider) = ("Assistant".repeat(20), "Provider".repeat(20));
+    let scope = |number| format!("mail.{number}.{}", "x".repeat(80));
+    let mail = mail_at("https://provider.example/token");
+    let mail = mail.title(provider.clone());
     let long = Setup {
-        info: ServerInfo::new("Assistant".repeat(20), "1.0.0")
+        info: ServerInfo::new(server.clone(), "1.0.0")
             .support_url(format!("https://acme.example/{}", "help".repeat(60))),
-        provider: mail_at("https://provider.example/token")
-            .title("Provider".repeat(20))
-            .describe_scope("offline", "Permission".repeat(20)),
-        needs: (
-            "mail",
-            (0..100)
-                .map(|n| format!("mail.{n}.{}", "x".repeat(80)))
-                .collect(),
-        ),
+        oauth: OAuth::with([mail.describe_scope("offline", "Permission".repeat(20))]),
+        needs: ("mail", (0..100).map(scope).collect()),
         ..Setup::default()
     };
-    let long_title = format!(
-        "Allow {} to use your {} account?",
-        "Assistant".repeat(20),
-        "Provider".repeat(20)
-    );
-    let plain_title = "Allow Tools to use your mail account?".to_owned();
-    let usual = opened(usual, "alice@example.com").await;
-    let plain = opened(plain, "user-1").await;
-    let long = opened(long, &"u".repeat(250)).await;
-    vec![
-        ("start", 200, title, usual),
-        ("start-plain", 200, plain_title, plain),
-        ("start-long", 200, long_title, long),
-    ]
-}
-
-async fn opened(setup: Setup, user: &str) -> Page {
-    let server = Local::with(setup);
-    let id = server.challenge("key-of-a-partner", user).await;
-    server.open(&id).await
+    let title =
+        |server: &str, provider: &str| format!("Allow {server} to use your {provider} account?");
+    let mut all = Vec::new();
+    let (start, long_user) = ("Acme Assistant", "u".repeat(250));
+    for (name, title, setup, user) in [
+        ("start", title(start, "Google"), usual, "alice@a.example"),
+        ("start-plain", title("Tools", "mail"), plain, "user-1"),
+        ("start-long", title(&server, &provider), long, &long_user),
+    ] {
+        let server = Local::with(setup);
+        let id = server.challenge(user).await;
+        all.push((name, 200, title, server.open(&id).await));
+    }
+    all
 }

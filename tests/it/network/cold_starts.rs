@@ -1,5 +1,7 @@
 //! The requests of a cold start.
 
+use std::time::Duration;
+
 use lambda_tools::{Context, Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::{
@@ -8,12 +10,18 @@ use test_support::{
     issuer::Issuer,
     lambda::{calling, invoke_on},
     program,
+    requests::Recorder,
 };
 
 use super::{Measured, Network, TABLE};
 
 /// The number of secrets that need several requests.
 const MANY: usize = 45;
+
+/// All that a function can have.
+const EVERYTHING: &str = "many manager recorded calls grants issuer";
+
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 fn tool(id: &'static str) -> Tool {
     async fn nothing(_: Value, _: Context) -> Result<Value, Failure> {
@@ -29,12 +37,8 @@ fn tool(id: &'static str) -> Tool {
 #[ignore = "a program that tests start"]
 async fn cold_program_of_tests() {
     assert_program();
-    let has = |name: &str| {
-        std::env::var("HAS")
-            .unwrap()
-            .split(' ')
-            .any(|it| it == name)
-    };
+    let all = std::env::var("HAS").unwrap();
+    let has = |name: &str| all.split(' ').any(|it| it == name);
     let ids = (0..MANY).map(|number| format!("SECRET_{number}"));
     let secrets = if has("many") {
         MANY
@@ -63,83 +67,77 @@ pub(super) async fn measure(network: &Network, measured: &mut Measured) {
         parameter.await;
     }
     for id in ["TOOLS_OAUTH_KEY", "TOOLS_GOOGLE_CLIENT_SECRET"] {
-        let value = "a-key-of-this-server-0123456789abcdef";
-        network.proxy.put_secret(id, value).await;
+        network.proxy.put_secret(id, KEY).await;
     }
     network.proxy.put_secret("together", "{}").await;
-    let json = [
-        ("TOOLS_SECRETS", "secrets-manager"),
-        ("TOOLS_SECRETS_JSON", "together"),
-    ];
-    let each = [("TOOLS_SECRETS", "secrets-manager")];
-    let parameters = [("TOOLS_SECRETS", "parameter-store")];
-    let calls = [
-        ("TOOLS_IDEMPOTENCY", "dynamodb"),
-        ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
-    ];
-    let grants = [
-        ("TOOLS_OAUTH_TABLE", TABLE),
-        ("TOOLS_GOOGLE_CLIENT_ID", "client"),
-    ];
-    let oidc = [("TOOLS_AUTH", "oidc")];
-    let everything = [&each[..], &calls, &grants, &oidc].concat();
-    for (case, has, settings) in [
-        ("a cold start that needs none of the following", "", &[][..]),
-        ("a cold start with up to 20 secrets", "few", &each[..]),
-        ("a cold start with 45 secrets", "many", &each[..]),
-        (
-            "a cold start with any number of secrets in one JSON secret",
-            "many",
-            &json[..],
-        ),
-        (
-            "a cold start with up to 10 secrets in Parameter Store",
-            "few",
-            &parameters[..],
-        ),
-        (
-            "a cold start with 45 secrets in Parameter Store",
-            "many",
-            &parameters[..],
-        ),
-        ("a cold start with a table of calls", "recorded", &calls[..]),
-        ("a cold start with a table of grants", "grants", &grants[..]),
-        (
-            "a cold start with an issuer of access tokens",
-            "",
-            &oidc[..],
-        ),
-        (
-            "a cold start with 45 secrets, both tables and an issuer",
-            "many recorded grants",
-            &everything[..],
-        ),
+    for (case, has) in [
+        // Stores that no tool needs get no requests.
+        ("that needs none of the following", "manager calls"),
+        ("that needs none of the following", "parameters calls"),
+        ("with up to 20 secrets", "few manager"),
+        ("with 45 secrets", "many manager"),
+        ("with any number of secrets in one JSON secret", "many json"),
+        ("with up to 10 secrets in Parameter Store", "few parameters"),
+        ("with 45 secrets in Parameter Store", "many parameters"),
+        ("with a table of calls", "recorded calls"),
+        ("with a table of grants", "grants"),
+        ("with an issuer of access tokens", "issuer"),
+        ("with 45 secrets, both tables and an issuer", EVERYTHING),
     ] {
-        start_cold(network, has, settings).await;
-        measured.add(case, &network.recorder.take());
+        // A process that is not optimized takes long to create several clients.
+        let delay = if has == EVERYTHING { 800 } else { 200 };
+        let recorder = Recorder::with_delay(Duration::from_millis(delay));
+        start_cold(network, &recorder, has).await;
+        measured.add(&format!("a cold start {case}"), &recorder.take());
+    }
+}
+
+/// Returns the variables for one of the things that a function has.
+fn settings_of(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name {
+        "manager" => &[("TOOLS_SECRETS", "secrets-manager")],
+        "json" => &[
+            ("TOOLS_SECRETS", "secrets-manager"),
+            ("TOOLS_SECRETS_JSON", "together"),
+        ],
+        "parameters" => &[("TOOLS_SECRETS", "parameter-store")],
+        "calls" => &[
+            ("TOOLS_IDEMPOTENCY", "dynamodb"),
+            ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
+        ],
+        "grants" => &[
+            ("TOOLS_OAUTH_TABLE", TABLE),
+            ("TOOLS_GOOGLE_CLIENT_ID", "client"),
+        ],
+        "issuer" => &[
+            ("TOOLS_AUTH", "oidc"),
+            ("TOOLS_OIDC_AUDIENCES", "api://tools"),
+        ],
+        _ => &[],
     }
 }
 
 /// Starts a function and waits until it has responded to an event that needs no request.
-async fn start_cold(network: &Network, has: &str, settings: &[(&str, &str)]) {
-    let provider = Issuer::start_at("", Some(&network.recorder)).await;
-    network.recorder.take();
-    let url = network.proxy.url();
+async fn start_cold(network: &Network, recorder: &Recorder, has: &str) {
+    let provider = Issuer::start_at("", Some(recorder)).await;
+    let proxy = network.emulator.recorded_proxy(recorder).await;
+    let url = proxy.url();
     let mut environment = vec![
         ("AWS_ENDPOINT_URL", &*url),
+        ("TOOLS_AUTH", "none"),
         ("TOOLS_SECRETS", "environment"),
-        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
+        ("TOOLS_OAUTH_KEY", KEY),
         ("TOOLS_IDEMPOTENCY", "none"),
-        ("TOOLS_OIDC_ISSUERS", &*provider.url),
-        ("TOOLS_OIDC_AUDIENCES", "api://tools"),
         ("TOOLS_PUBLIC_URL", "https://tools.example"),
         ("HAS", has),
     ];
-    environment.retain(|(name, _)| {
-        !name.starts_with("TOOLS_OIDC") || settings.iter().any(|(_, value)| *value == "oidc")
-    });
+    if has.contains("issuer") {
+        environment.push(("TOOLS_OIDC_ISSUERS", &*provider.url));
+    }
     environment.extend(CREDENTIALS);
-    environment.extend(settings);
+    for name in has.split(' ') {
+        environment.extend_from_slice(settings_of(name));
+    }
     let mut function = program("network::cold_starts::cold_program_of_tests");
     let unknown = calling(&json!({"tool_id": "Nothing.Do"}), &[]);
     let (reports, lines) = invoke_on(&mut function, &[(unknown, None)], &environment).await;

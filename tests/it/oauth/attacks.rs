@@ -1,216 +1,159 @@
 //! Attacks on the authorization flow, all of which must fail.
 
-use test_support::openid::{Act, Browser, OpenId, Page, form_in};
+use axum::http::Method;
+use lambda_tools::{OAuth, oauth::Provider};
+use serde_json::json;
+use test_support::issuer::Issuer;
 
-use super::{ToolServer, assert_value, serve, status};
-
-/// Returns a browser whose user has allowed access, and the callback URL to which the provider
-/// sends it.
-async fn before_callback(server: &ToolServer, user: &str, login: &str) -> (Browser, String) {
-    let challenge = server.challenge(user).await;
-    let browser = Browser::of(login);
-    let callback = browser.follow_to_callback(&challenge.url, Act::Allow).await;
-    (browser, callback.to_string())
-}
+use super::{assert_done, query_for, start};
+use crate::consent_page::local::{AUTHORIZE, Local, Page};
 
 #[track_caller]
-fn assert_rejected(page: &Page) {
-    assert_eq!(page.status, 400, "{page:?}");
-    assert!(
-        page.body.contains("cannot be used in this browser"),
-        "{page:?}"
-    );
+fn assert_rejected(page: &Page, what: &str) {
+    let why = "cannot be used in this browser";
+    assert_eq!(page.status, 400, "{what}");
+    assert!(page.body.contains(why), "{what}: {}", page.body);
 }
 
-/// Returns the URL with another value for one query parameter.
-fn with_parameter(url: &str, name: &str, value: &str) -> String {
-    let mut url: reqwest::Url = url.parse().unwrap();
-    let pairs = url.query_pairs().into_owned();
-    let pairs: Vec<(String, String)> = pairs.filter(|(key, _)| key != name).collect();
-    url.query_pairs_mut()
-        .clear()
-        .extend_pairs(pairs)
-        .append_pair(name, value);
-    url.to_string()
-}
-
-fn value_of(url: &str, name: &str) -> String {
-    let url: reqwest::Url = url.parse().unwrap();
-    let mut pairs = url.query_pairs().into_owned();
-    pairs.find(|(key, _)| key == name).unwrap().1
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
+#[tokio::test]
 async fn a_callback_works_only_in_the_browser_that_started_it() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
+    let (server, issuer) = start().await;
     // CSRF: the attacker's callback URL, opened by another user.
-    let (_, callback) = before_callback(&server, "mallory", "mallory").await;
-    assert_rejected(&Browser::of("alice").get(&callback).await);
-    // Also in a browser that has started its own challenge.
-    let (alice, own) = before_callback(&server, "user-1", "alice").await;
-    assert_rejected(&alice.get(&callback).await);
-    assert_eq!(
-        openid.token_requests("authorization_code").await,
-        (0, 0),
-        "no code is exchanged"
-    );
-    assert!(alice.get(&own).await.body.contains("Done"));
-    assert_value(server.call("user-1").await, "alice");
+    let attackers = server.to_provider(&server.challenge("mallory").await).await;
+    let own = server.to_provider(&server.challenge("alice").await).await;
+    let (name, _) = attackers.cookie().split_once('=').unwrap();
+    let (_, value) = own.cookie().split_once('=').unwrap();
+    for cookie in ["", own.cookie(), &format!("{name}={value}")] {
+        let page = server.back(cookie, &query_for(&attackers)).await;
+        assert_rejected(&page, cookie);
+    }
+    assert_eq!(issuer.behaviour().token_requests, 0);
+    assert_done(&server.back(own.cookie(), &query_for(&own)).await);
+    assert!(server.call("alice").await["value"].is_string());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_code_from_another_session_is_rejected() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let (_, attackers) = before_callback(&server, "mallory", "mallory").await;
-    let challenge = server.challenge("user-1").await;
-    let alice = Browser::of("alice");
-    let own = alice.follow_to_callback(&challenge.url, Act::Allow).await;
-    // The attacker's code with the victim's state: the PKCE verifier does not match.
-    let mixed = with_parameter(own.as_str(), "code", &value_of(&attackers, "code"));
-    let page = alice.get(&mixed).await;
-    assert!(page.body.contains("did not work"), "{page:?}");
-    assert_eq!(status(&challenge).await, "failed");
-    server.challenge("user-1").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
+#[tokio::test]
 async fn a_modified_state_is_rejected() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
-    let other = server.challenge("user-2").await;
-    let state = value_of(&callback, "state");
-    let (id, tag) = state.split_once('.').unwrap();
-    let flipped = if tag.starts_with('A') { "B" } else { "A" };
-    for state in [
-        String::new(),
-        id.to_owned(),
-        // Of another user's challenge.
-        format!("{}.{tag}", other.id),
-        format!("{id}.{flipped}{}", &tag[1..]),
-    ] {
-        assert_rejected(
-            &browser
-                .get(&with_parameter(&callback, "state", &state))
-                .await,
-        );
+    let (server, issuer) = start().await;
+    let own = server.to_provider(&server.challenge("alice").await).await;
+    let other = server.to_provider(&server.challenge("bob").await).await;
+    let (cookie, state) = (own.cookie(), own.state());
+    let replaced = |at: usize| {
+        let other = if &state[at..=at] == "A" { "B" } else { "A" };
+        format!("{}{other}{}", &state[..at], &state[at + 1..])
+    };
+    let mut states: Vec<_> = (0..state.len()).map(replaced).collect();
+    states.extend(["", &state[1..], &state[..state.len() - 1], other.state()].map(str::to_owned));
+    for state in states {
+        let page = server.back(cookie, &format!("code=c&state={state}")).await;
+        assert_rejected(&page, &state);
     }
     // A parameter must not be repeated: RFC 6749, 3.1.
-    assert_rejected(&browser.get(&format!("{callback}&state={state}")).await);
-    assert_rejected(&browser.get(&format!("{callback}&code=x")).await);
+    let query = query_for(&own);
+    for repeated in [format!("{query}&state={state}"), format!("{query}&code=x")] {
+        assert_rejected(&server.back(cookie, &repeated).await, &repeated);
+    }
     // On the path of another provider.
-    let elsewhere = callback.replace("/google/", "/github/");
-    assert_eq!(browser.get(&elsewhere).await.status, 404);
-    assert_eq!(openid.token_requests("authorization_code").await, (0, 0));
-    assert!(browser.get(&callback).await.body.contains("Done"));
+    let elsewhere = format!("/authorization/github/callback?{query}");
+    let headers = [("cookie", cookie)];
+    let page = server.send(Method::GET, &elsewhere, &headers, "").await;
+    assert_eq!(page.status, 404);
+    assert_eq!(issuer.behaviour().token_requests, 0);
+    assert_done(&server.back(cookie, &query).await);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
+#[tokio::test]
 async fn a_callback_works_once() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
+    let (server, issuer) = start().await;
+    let own = server.to_provider(&server.challenge("alice").await).await;
+    let (query, headers) = (query_for(&own), [("cookie", own.cookie())]);
     // Other methods do not consume it.
-    for method in [reqwest::Method::HEAD, reqwest::Method::POST] {
-        let sent = reqwest::Client::new().request(method, &callback).send();
-        assert_eq!(sent.await.unwrap().status(), 405);
+    for method in [Method::HEAD, Method::POST] {
+        let path = format!("/authorization/mail/callback?{query}");
+        assert_eq!(server.send(method, &path, &headers, "").await.status, 405);
     }
-    assert!(browser.get(&callback).await.body.contains("Done"));
     // The browser may reload the page; the code is not exchanged again.
-    assert!(browser.get(&callback).await.body.contains("Done"));
-    assert_eq!(openid.token_requests("authorization_code").await, (1, 0));
-    assert_value(server.call("user-1").await, "alice");
+    for _ in 0..2 {
+        assert_done(&server.back(own.cookie(), &query).await);
+        assert_eq!(issuer.behaviour().token_requests, 1);
+    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
+#[tokio::test]
 async fn pages_do_not_echo_the_request() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let (browser, callback) = before_callback(&server, "user-1", "alice").await;
-    let script = "<script>alert('mark')</script>";
-    let error = with_parameter(
-        &with_parameter(&callback, "error", script),
-        "error_description",
-        script,
+    let (server, _issuer) = start().await;
+    let own = server.to_provider(&server.challenge("alice").await).await;
+    let script = "%3Cscript%3Ealert('mark')%3C/script%3E";
+    let query = format!(
+        "{}&error={script}&error_description={script}",
+        query_for(&own)
     );
-    let strangers_page = Browser::of("mallory").get(&error).await;
-    let users_page = browser.get(&error).await;
-    for page in [&strangers_page, &users_page] {
-        assert!(
-            !page.body.contains("mark") && !page.body.contains("<script"),
-            "{page:?}"
-        );
+    let strangers = server.back("", &query).await;
+    assert_rejected(&strangers, "without the cookie");
+    let users = server.back(own.cookie(), &query).await;
+    assert!(users.body.contains("did not work"), "{}", users.body);
+    for page in [strangers, users] {
+        assert!(!page.body.contains("mark"), "{}", page.body);
     }
-    assert_rejected(&strangers_page);
-    assert!(users_page.body.contains("did not work"), "{users_page:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
+#[tokio::test]
 async fn requests_cannot_choose_the_redirect_target() {
-    let openid = OpenId::start();
-    let server = serve(&openid).await;
-    let challenge = server.challenge("user-1").await;
-    let evil = "https://evil.example";
-    for query in ["redirect_uri", "url", "next", "return_to", "iss"] {
-        let page = Browser::of("alice")
-            .start(&format!("{}?{query}={evil}", challenge.url))
-            .await;
-        assert_eq!(page.status, 303);
-        let location = &page.headers["location"];
-        assert!(
-            location.starts_with(&openid.url) && !location.contains("evil"),
-            "{location}"
-        );
-    }
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-    let client = client.build().unwrap();
-    for (name, value) in [
+    let (server, _issuer) = start().await;
+    let id = server.challenge("alice").await;
+    let start = format!("/authorization/challenges/{id}/start");
+    let queries = ["redirect_uri", "url", "next", "return_to", "iss"];
+    let queries = queries.map(|it| (format!("{start}?{it}=https://evil.example"), ("x-a", "b")));
+    let headers = [
         ("host", "evil.example"),
         ("x-forwarded-host", "evil.example"),
-        ("origin", evil),
+        ("origin", "https://evil.example"),
+    ];
+    let headers = headers.map(|header| (start.clone(), header));
+    for (path, header) in queries.into_iter().chain(headers) {
+        let page = server.send(Method::GET, &path, &[header], "").await;
+        let form = format!("form={}", page.form());
+        let headers = [header, ("cookie", page.cookie())];
+        let redirect = server.send(Method::POST, &path, &headers, form).await;
+        let location = redirect.header("location");
+        assert!(location.starts_with(AUTHORIZE), "{location}");
+        let body = json!({"tool_id": "Mail.Read", "context": {"user_id": "bob"}}).to_string();
+        let headers = [header, ("oxp-api-key", "key-of-a-partner")];
+        let call = server
+            .send(Method::POST, "/tools/call", &headers, body)
+            .await;
+        for text in [&page.body, location, &call.body] {
+            assert!(!text.contains("evil"), "{header:?}: {text}");
+        }
+    }
+}
+
+/// RFC 9207, 2.4: a callback of another issuer, or without the issuer that this provider names.
+#[tokio::test]
+async fn a_callback_of_another_issuer_is_rejected() {
+    let issuer = Issuer::start().await;
+    let url = issuer.url.clone();
+    let metadata = json!({
+        "issuer": url,
+        "authorization_endpoint": format!("{url}/authorize"),
+        "token_endpoint": format!("{url}/token"),
+        "authorization_response_iss_parameter_supported": true,
+    });
+    issuer.change(|it| it.metadata = Some(metadata));
+    let server = Local::with_oauth(OAuth::with([Provider::openid(
+        "mail", "id", "SECRET", &url,
+    )]));
+    for (user, named, is_accepted) in [
+        ("alice", "&iss=https://evil.example".to_owned(), false),
+        ("bob", String::new(), false),
+        ("carol", format!("&iss={url}"), true),
     ] {
-        let request = client.get(&challenge.url).header(name, value);
-        let response = request.send().await.unwrap();
-        let cookie = &response.headers()["set-cookie"];
-        let cookie = cookie.to_str().unwrap().to_owned();
-        let page = response.text().await.unwrap();
-        assert!(!page.contains("evil"), "{page}");
-        let request = client.post(&challenge.url).header(name, value);
-        let request = request
-            .header("cookie", cookie.split(';').next().unwrap())
-            .form(&[("form", form_in(&page).unwrap())]);
-        let response = request.send().await.unwrap();
-        let location = response.headers()["location"].to_str().unwrap();
-        assert!(location.starts_with(&openid.url), "{location}");
-        assert!(!location.contains("evil"), "{location}");
-        let body = serde_json::json!({"tool_id": "Account.Whoami", "context": {"user_id": "u"}});
-        let request = client
-            .post(format!("{}/tools/call", server.served.url))
-            .header(name, value);
-        let response = request.body(body.to_string()).send().await.unwrap();
-        let text = response.text().await.unwrap();
-        assert!(!text.contains("evil"), "{text}");
+        let parameters = format!("code=c{named}");
+        let page = server
+            .finish(&server.challenge(user).await, &parameters)
+            .await;
+        let text = if is_accepted { "Done" } else { "did not work" };
+        assert!(page.body.contains(text), "{user}: {}", page.body);
+        assert_eq!(issuer.behaviour().token_requests, usize::from(is_accepted));
     }
-    // A callback of another issuer, or without the issuer that this provider always names: RFC
-    // 9207, 2.4.
-    for (user, issuer) in [("user-3", Some(evil)), ("user-4", None)] {
-        let (browser, callback) = before_callback(&server, user, "alice").await;
-        let named = value_of(&callback, "iss");
-        assert_eq!(named, openid.url);
-        let changed = match issuer {
-            Some(issuer) => with_parameter(&callback, "iss", issuer),
-            None => callback.replace("&iss=", "&other="),
-        };
-        let page = browser.get(&changed).await;
-        assert!(page.body.contains("did not work"), "{issuer:?} {page:?}");
-    }
-    assert_eq!(openid.token_requests("authorization_code").await, (0, 0));
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     time::{Duration, SystemTime},
 };
@@ -33,73 +33,50 @@ pub fn marked_events() -> Vec<Value> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            let name = path.to_string_lossy();
+            let is_beside = [".expected.json", ".client-context.json"];
             if path.is_dir() {
                 folders.push(path);
-            } else if is_event(&path) {
-                events.push(marked(&path));
+            } else if name.ends_with(".json") && !is_beside.iter().any(|it| name.ends_with(it)) {
+                let mut event = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+                mark(&mut event);
+                events.push(event);
             }
         }
     }
     events
 }
 
-fn is_event(path: &Path) -> bool {
-    let name = path.to_string_lossy();
-    let is_beside = |end: &&str| name.ends_with(*end);
-    name.ends_with(".json")
-        && ![".expected.json", ".client-context.json"]
-            .iter()
-            .any(is_beside)
-}
-
-fn marked(path: &Path) -> Value {
-    let mut event: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    if !event.is_object() {
-        return event;
-    }
+fn mark(event: &mut Value) {
     for headers in ["headers", "multiValueHeaders"] {
-        for (name, value) in event[headers].as_object_mut().into_iter().flatten() {
-            match value {
-                Value::String(text) => *text = marked_header(name, text),
-                Value::Array(texts) => {
-                    for text in texts {
-                        if let Value::String(text) = text {
-                            *text = marked_header(name, text);
-                        }
-                    }
+        let headers = event.get_mut(headers).and_then(Value::as_object_mut);
+        for (name, value) in headers.into_iter().flatten() {
+            let values = match value {
+                Value::Array(values) => values.as_mut_slice(),
+                value => std::slice::from_mut(value),
+            };
+            for value in values {
+                if let Value::String(text) = value {
+                    *text = marked_header(name, text);
                 }
-                _ => {}
             }
         }
     }
-    if event[&"headers"].is_null() {
-        event.as_object_mut().map(|event| event.remove("headers"));
+    let is_base64 = event.get("isBase64Encoded") == Some(&Value::Bool(true));
+    let Some(Value::String(text)) = event.get_mut("body") else {
+        return;
+    };
+    let decoded = STANDARD.decode(&*text).ok().filter(|_| is_base64);
+    let bytes = decoded.as_deref().unwrap_or(text.as_bytes());
+    if let Ok(mut body) = serde_json::from_slice(bytes) {
+        mark_context(&mut body);
+        let marked = body.to_string();
+        *text = if is_base64 {
+            STANDARD.encode(marked)
+        } else {
+            marked
+        };
     }
-    if event["multiValueHeaders"].is_null() {
-        event
-            .as_object_mut()
-            .map(|event| event.remove("multiValueHeaders"));
-    }
-    let is_base64 = event["isBase64Encoded"] == true;
-    if let Some(text) = event["body"].as_str() {
-        let decoded = STANDARD.decode(text).ok().filter(|_| is_base64);
-        let text = decoded.map_or(text.to_owned(), |it| {
-            String::from_utf8_lossy(&it).into_owned()
-        });
-        if let Ok(mut body) = serde_json::from_str::<Value>(&text) {
-            mark_context(&mut body);
-            let text = body.to_string();
-            let encoded = if is_base64 {
-                STANDARD.encode(text)
-            } else {
-                text
-            };
-            event["body"] = encoded.into();
-        }
-    } else {
-        event.as_object_mut().map(|event| event.remove("body"));
-    }
-    event
 }
 
 fn marked_header(name: &str, text: &str) -> String {
@@ -119,21 +96,21 @@ fn marked_header(name: &str, text: &str) -> String {
 
 /// Returns events with secrets in unexpected places, and events with valid credentials.
 pub fn special_events() -> Vec<Value> {
-    let mut events = Vec::new();
+    let with_body = |body: String| {
+        let mut event = event("calculator/add.header-form");
+        event["body"] = body.into();
+        event
+    };
     let secret = format!("AC1:{MARK}-0123456789:+1");
-    for body in [
+    let bodies = [
         json!({"tool_id": "SMS.Send", "secrets": [{"id": "TWILIO_API_KEY", "value": secret}]}),
         json!({"tool_id": "SMS.Send", "context": {"secrets": {"TWILIO_API_KEY": secret}}}),
         json!({"tool_id": "SMS.Send", "context": {"secrets": [secret]}}),
         json!({"tool_id": "SMS.Send", "context": {"secrets": [{"id": secret, "value": 7}]}}),
         json!({"tool_id": "SMS.Send", "input": {"to": secret, "message": secret, "key": secret}}),
-    ] {
-        let mut event = event("calculator/add.header-form");
-        event["body"] = body.to_string().into();
-        events.push(event);
-    }
-    let mut broken = event("calculator/add.header-form");
-    broken["body"] = format!("{{\"tool_id\": \"SMS.Send\", \"{secret}").into();
+    ];
+    let mut events: Vec<_> = bodies.map(|it| with_body(it.to_string())).into();
+    let broken = with_body(format!("{{\"tool_id\": \"SMS.Send\", \"{secret}"));
     let mut queried = event("calculator/add.header-form");
     queried["rawQueryString"] = format!("key={secret}").into();
     let mut signed = event("secrets/stored/sms.header-form");

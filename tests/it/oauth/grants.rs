@@ -1,0 +1,99 @@
+//! The ways to a grant: tabs, decisions of users, and what clients see of a challenge.
+
+use axum::http::Method;
+use lambda_tools::{Jwt, OAuth, oauth::Provider};
+use serde_json::json;
+use test_support::issuer::{Issuer, sign_with_secret};
+
+use super::{assert_done, query_for, start, start_with};
+use crate::consent_page::local::{Local, Setup, oauth_at};
+
+#[tokio::test]
+async fn concurrent_callbacks_in_two_tabs_exchange_one_code() {
+    let (server, issuer) = start().await;
+    let id = server.challenge("alice").await;
+    let page = server.open(&id).await;
+    let [one, other] = [
+        server.press(&id, &page).await,
+        server.press(&id, &page).await,
+    ];
+    let (one, other) = (query_for(&one), query_for(&other));
+    assert_ne!(one, other);
+    let back = async |query: &str| server.back(page.cookie(), query).await;
+    let (first, second) = tokio::join!(back(&one), back(&other));
+    let is_done = [first, second].map(|it| it.body.contains("<title>Done</title>"));
+    assert!(is_done.contains(&true));
+    assert_eq!(issuer.behaviour().token_requests, 1);
+    assert!(server.call("alice").await["value"].is_string());
+    assert_done(&server.open(&id).await);
+}
+
+#[tokio::test]
+async fn two_challenges_can_be_completed_in_one_browser() {
+    let (server, _issuer) = start().await;
+    let one = server.to_provider(&server.challenge("alice").await).await;
+    let other = server.to_provider(&server.challenge("bob").await).await;
+    let cookies = format!("{}; {}", one.cookie(), other.cookie());
+    for redirect in [one, other] {
+        assert_done(&server.back(&cookies, &query_for(&redirect)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_has_denied_access_can_be_asked_again() {
+    let (server, _issuer) = start().await;
+    let denied = server.challenge("alice").await;
+    server.finish(&denied, "error=access_denied").await;
+    let again = server.challenge("alice").await;
+    assert_ne!(again, denied);
+    assert_done(&server.finish(&again, "code=c").await);
+    assert!(server.call("alice").await["value"].is_string());
+    assert_eq!(server.status(&denied).await, "failed");
+}
+
+#[tokio::test]
+async fn an_unavailable_provider_does_not_fail_the_challenge() {
+    let provider = Provider::openid("mail", "id", "SECRET", "http://127.0.0.1:9");
+    let server = Local::with_oauth(OAuth::with([provider]));
+    let id = server.challenge("alice").await;
+    assert_eq!(server.to_provider(&id).await.status, 503);
+    assert_eq!(server.status(&id).await, "pending");
+}
+
+#[tokio::test]
+async fn status_checks_can_require_credentials() {
+    let (server, _issuer) = start_with(OAuth::authenticate_checks).await;
+    let id = server.challenge("alice").await;
+    // The user's browser needs none.
+    assert_done(&server.finish(&id, "code=c").await);
+    let path = format!("/authorization/challenges/{id}");
+    let key = ("oxp-api-key", "key-of-a-partner");
+    for (headers, status, is_shown) in [(&[][..], 401, false), (&[key], 200, true)] {
+        let check = server.send(Method::GET, &path, headers, "").await;
+        assert_eq!(check.status, status);
+        assert_eq!(check.body.contains("completed"), is_shown, "{}", check.body);
+    }
+}
+
+#[tokio::test]
+async fn an_opentool_error_contains_the_link() {
+    let issuer = Issuer::start().await;
+    let server = Local::with(Setup {
+        auth: Jwt::with_secret_ids(["NEW_KEY"]).subject_is_user().into(),
+        oauth: oauth_at(&issuer),
+        ..Setup::default()
+    });
+    let claims = json!({"sub": "alice", "exp": 4_000_000_000_u64});
+    let token = sign_with_secret("another-key-of-this-server-0123456789", &claims);
+    let headers = [("authorization", &*format!("Bearer {token}"))];
+    let body = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Read", "params": {}});
+    let call = async || {
+        let sent = server.send(Method::POST, "/opentool/call", &headers, body.to_string());
+        sent.await.body
+    };
+    let error = call().await;
+    let (_, rest) = error.split_once("/authorization/challenges/").unwrap();
+    let (id, _) = rest.split_once("/start").unwrap();
+    assert_done(&server.finish(id, "code=c").await);
+    assert!(call().await.contains("token-"));
+}
