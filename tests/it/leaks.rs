@@ -1,5 +1,7 @@
 //! No secret reaches any output, whatever a tool does with it: response bodies, logs or spans.
 
+mod inputs;
+
 use std::{
     process::Command,
     sync::atomic::{AtomicUsize, Ordering},
@@ -7,7 +9,7 @@ use std::{
 };
 
 use lambda_tools::{
-    Context, Failure, Protocol, Secret, Server, Tool, Toolkit, http,
+    Context, Failure, Secret, Server, Tool, Toolkit, http,
     secrets::{ReadFuture, SecretStore, Secrets},
     serve,
     testing::LambdaFunction,
@@ -19,8 +21,8 @@ use serde_json::{Value, json};
 use test_support::marks::{TWILIO, assert_unmarked, marked_events, special_events};
 use test_support::{
     assert_program,
-    lambda::{LONG, event, invoke_on},
-    marks::{MARK, Scratch, search},
+    lambda::event,
+    marks::{MARK, search},
 };
 
 #[cfg(feature = "otlp")]
@@ -52,7 +54,7 @@ async fn no_event_puts_a_secret_into_a_span() {
 const LATER: Duration = Duration::from_millis(200);
 
 /// Returns a tool that exposes its secrets, in every way that happens by mistake.
-fn careless_tools() -> Vec<Tool> {
+fn careless_tool() -> Tool {
     /// Exposes its secrets.
     #[derive(Deserialize, JsonSchema)]
     struct Fail {
@@ -60,90 +62,67 @@ fn careless_tools() -> Vec<Tool> {
         way: String,
     }
 
-    async fn fail(input: Fail, cx: Context) -> Result<String, Failure> {
-        let secret = cx.secret("KEY")?;
-        let token = cx.token("google")?;
-        let text = || {
-            format!(
-                "https://api.example/?key={}&t={}",
-                secret.expose(),
-                token.expose()
-            )
-        };
+    async fn fail(input: Fail, cx: Context) -> Result<(), Failure> {
+        let (secret, token) = (cx.secret("KEY")?.expose(), cx.token("google")?.expose());
+        let text = || format!("https://api.example/?key={secret}&t={token}");
         // What outlives a call may hold secrets of the server's store alone.
-        let stored = format!("https://api.example/?key={}", secret.expose());
+        let stored = format!("https://api.example/?key={secret}");
         match input.way.as_str() {
-            "debug" => panic!("{cx:?} {secret:?}"),
+            "debug" => panic!("{cx:?} {:?}", cx.secret("KEY")),
             "panic" => panic!("no response from {}", text()),
             "expect" => {
                 let content = std::fs::read_to_string(text());
-                Ok(content.map_err(|_| text()).expect("a file"))
+                content.map_err(|_| text()).expect("a file");
             }
             "task" => {
                 let _ = tokio::spawn(async move { panic!("in a task: {stored}") }).await;
-                Ok(String::new())
             }
             "thread" => {
                 let thread = move || panic!("in a thread: {stored}");
                 let _ = tokio::task::spawn_blocking(thread).await;
-                Ok(String::new())
             }
             "question-mark" => Err(std::io::Error::other(text()))?,
-            "message" => Err(Failure::new(text())
-                .prompt(text())
-                .developer_message(text())),
+            "message" => {
+                let failure = Failure::new(text()).prompt(text());
+                return Err(failure.developer_message(text()));
+            }
             // The text is longer than what is read of it, or its message is cut within the key.
             "api" | "api-cut" => {
-                let (before, times) = if input.way == "api" {
-                    (0, 200)
-                } else {
-                    (529, 1)
+                let text = match &*input.way {
+                    "api" => text().repeat(200),
+                    _ => format!("{} {}", "x".repeat(529), text()),
                 };
-                let text = format!("{} {}", "x".repeat(before), text().repeat(times));
                 let body = json!({"message": text}).to_string();
                 let response = http::Response::builder().status(422).body(body)?;
-                Err(Failure::from_response(response).await)
+                return Err(Failure::from_response(response).await);
             }
             "trace" => {
                 let _span = tracing::info_span!("own", text = text()).entered();
-                tracing::info!(key = secret.expose(), "with {}", token.expose());
-                Ok(String::new())
+                tracing::info!(key = secret, "with {token}");
             }
-            "later-log" => {
+            "later" => {
                 tokio::spawn(async move {
                     tokio::time::sleep(LATER).await;
                     tracing::info!(text = stored, "later {stored:?}");
-                });
-                Ok(String::new())
-            }
-            "later-panic" => {
-                tokio::spawn(async move {
-                    tokio::time::sleep(LATER).await;
                     panic!("later: {stored}");
                 });
-                Ok(String::new())
             }
-            "wait" => {
-                tokio::time::sleep(LATER * 3).await;
-                Ok(String::new())
-            }
-            "log" => {
-                println!("{cx:?}");
-                Ok(String::new())
-            }
+            "wait" => tokio::time::sleep(LATER * 3).await,
+            "log" => println!("{cx:?}"),
             _ => unreachable!(),
         }
+        Ok(())
     }
 
     let tool = Tool::new("Careless.Fail@1.0.0", fail);
-    vec![tool.secret("KEY").authorization("google", ["mail"])]
+    tool.secret("KEY").authorization("google", ["mail"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a program that tests start"]
 async fn careless_program_of_tests() {
     assert_program();
-    let toolkit = Toolkit::new(careless_tools()).unwrap();
+    let toolkit = Toolkit::new([careless_tool()]).unwrap();
     serve(toolkit).await.unwrap();
 }
 
@@ -167,7 +146,7 @@ fn careless_call(way: &str, secrets: &Value) -> Value {
 #[tokio::test]
 async fn a_careless_tool_does_not_leak_its_secrets() {
     let ways = "debug panic expect question-mark message api api-cut log trace";
-    let with_stored = ["task", "thread", "later-log", "later-panic", "wait"];
+    let with_stored = ["task", "thread", "later", "wait"];
     let (none, from_caller) = (
         json!([]),
         json!([{"id": "KEY", "value": "given Xmark \"0123\""}]),
@@ -315,11 +294,9 @@ async fn no_access_token_is_revealed() {
     for name in ["iss", "aud", "exp", "scope", "nonce", "token_use"] {
         let mut claims = valid.clone();
         // A token with this scope is accepted, but not for a tool that requires another.
-        let is_scope = name == "scope";
-        claims[name] = if is_scope {
-            json!(marked)
-        } else {
-            json!([marked])
+        claims[name] = match name {
+            "scope" => json!(marked),
+            _ => json!([marked]),
         };
         tokens.push(key.sign(&claims));
     }
@@ -344,229 +321,5 @@ async fn no_access_token_is_revealed() {
         for part in token.split('.').filter(|part| part.len() > 20) {
             assert!(!printed.iter().any(|line| line.contains(part)), "{part}");
         }
-    }
-}
-
-/// The text of an input, in a type that shows it whenever it can.
-#[derive(JsonSchema)]
-#[schemars(transparent)]
-struct Shown(String);
-
-impl<'de> Deserialize<'de> for Shown {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        assert!(!text.starts_with("panic"), "{text} is not accepted");
-        if text.starts_with("reject") {
-            return Err(serde::de::Error::custom(format!("{text} is not accepted")));
-        }
-        Ok(Self(text))
-    }
-}
-
-/// Shows its input.
-#[derive(Deserialize, JsonSchema)]
-struct Show {
-    /// How.
-    way: String,
-    /// What.
-    text: Shown,
-    /// A number.
-    number: Option<u8>,
-}
-
-async fn show_input(input: Show) -> Result<String, Failure> {
-    let text = input.text.0;
-    match &*input.way {
-        "message" => Err(Failure::new(&text).prompt(text)),
-        "retry" => Err(Failure::new(text).retry()),
-        "developer" => Err(Failure::new("no").developer_message(text)),
-        "panic" => panic!("{text} is wrong"),
-        "unwrap" => Err::<String, _>(text).map(Ok).unwrap(),
-        "literal" => panic!("a text of the program"),
-        "number" => Ok(format!("{:?}", input.number)),
-        _ => Ok(text),
-    }
-}
-
-fn show_tools() -> Vec<Tool> {
-    async fn quote(input: Value) -> Result<Value, Failure> {
-        Ok(input)
-    }
-    let input = json!({"type": "object"});
-    let output = json!({"type": "object", "properties": {"text": {"type": "integer"}}});
-    let wrong = Tool::dynamic(
-        "Input.Wrong@1.0.0",
-        "Returns its input.",
-        input,
-        output,
-        quote,
-    );
-    vec![Tool::new("Input.Show@1.0.0", show_input), wrong]
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a program that tests start"]
-async fn input_program_of_tests() {
-    assert_program();
-    let server = Server::new(Toolkit::new(show_tools()).unwrap());
-    let all = [Protocol::Mcp, Protocol::Oxp, Protocol::OpenTool];
-    serve(server.protocols(all)).await.unwrap();
-}
-
-/// Returns a request with this body.
-fn posted(path: &str, headers: Value, body: String) -> Value {
-    let mut event = event("calculator/add.header-form");
-    event["rawPath"] = path.into();
-    event["requestContext"]["http"]["path"] = path.into();
-    event["headers"] = headers;
-    event["headers"]["content-type"] = "application/json".into();
-    event["body"] = body.into();
-    event
-}
-
-/// Returns calls of a tool in every protocol.
-fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
-    let modern = test_support::mcp::MODERN;
-    let (id, name) = (format!("Input.{tool}"), format!("Input_{tool}"));
-    let call = json!({"tool_id": id, "input": input});
-    let rpc = |method: &str, params: Value| {
-        // OpenTool's id is that of the call.
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let id = NUMBER.fetch_add(1, Ordering::Relaxed);
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
-    };
-    let both = json!({"accept": "application/json, text/event-stream"});
-    let mut params = json!({"name": name, "arguments": input});
-    let legacy = posted("/mcp", both.clone(), rpc("tools/call", params.clone()));
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": modern,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let mut headers = both;
-    headers["mcp-protocol-version"] = modern.into();
-    headers["mcp-method"] = "tools/call".into();
-    headers["mcp-name"] = name.clone().into();
-    let in_schema = |schema: &str| {
-        let body = json!({"$schema": schema, "request": call});
-        posted("/tools/call", json!({}), body.to_string())
-    };
-    let version = json!({"oxp-version": "1.0"});
-    vec![
-        posted("/tools/call", version, call.to_string()),
-        in_schema("urn:oxp:1.0"),
-        in_schema("otc://1.0"),
-        posted(&format!("/tools/{id}/call"), json!({}), input.to_string()),
-        posted("/opentool/call", json!({}), rpc(&name, input.clone())),
-        legacy,
-        posted("/mcp", headers, rpc("tools/call", params)),
-        // A direct call.
-        call,
-    ]
-}
-
-#[tokio::test]
-async fn no_input_reaches_the_log_the_metrics_or_a_span() {
-    let mark = format!("{MARK}-4711");
-    let show = |way: &str| json!({"way": way, "text": mark});
-    let ways: Vec<_> = "value message retry developer panic unwrap literal"
-        .split(' ')
-        .collect();
-    let mut inputs: Vec<_> = ways.iter().map(|way| ("Show", show(way))).collect();
-    inputs.extend([
-        ("Show", json!({"way": mark, "text": mark})),
-        ("Show", json!({"way": "", "text": format!("panic {mark}")})),
-        ("Show", json!({"way": "", "text": format!("reject {mark}")})),
-        ("Show", json!({"way": "", "text": {"a": mark}})),
-        ("Show", json!({"way": "", "text": {mark.clone(): 1}})),
-        ("Show", json!({"way": "", "text": "", mark.clone(): 1})),
-        ("Show", json!({"way": "", "text": "", "number": mark})),
-        ("Show", json!({"way": [mark], "number": 256})),
-        ("Show", json!(mark)),
-        ("Show", json!([mark])),
-        ("Wrong", json!({"text": mark})),
-    ]);
-    let calls = inputs
-        .iter()
-        .map(|(tool, input)| in_every_protocol(tool, input));
-    let calls: Vec<Vec<_>> = calls.collect();
-    let protocols = calls[0].len();
-    let mut events: Vec<_> = calls.concat();
-    let accepts = json!({"accept": "application/json, text/event-stream"});
-    for path in ["/tools/call", "/opentool/call", "/mcp"] {
-        for body in [
-            format!("{{\"tool_id\": \"Input.Show\", \"{mark}"),
-            json!(mark).to_string(),
-            json!({"tool_id": "Input.Show", "input": mark, "method": {mark.clone(): 1}})
-                .to_string(),
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": mark}})
-                .to_string(),
-        ] {
-            let mut event = posted(path, accepts.clone(), body);
-            event["rawQueryString"] = format!("q={mark}").into();
-            events.push(event);
-        }
-    }
-    let stderr = Scratch::new("stderr-inputs");
-    let mut function = test_support::program("leaks::input_program_of_tests");
-    function.stderr(std::fs::File::create(&stderr.0).unwrap());
-    #[cfg(feature = "otlp")]
-    let collector = Collector::start().await;
-    #[cfg(feature = "otlp")]
-    let url = collector.url();
-    let environment = [
-        ("TOOLS_AUTH", "none"),
-        ("TOOLS_EVENTS", "http-api,direct"),
-        ("TOOLS_METRICS", "cloudwatch"),
-        ("AWS_LAMBDA_LOG_LEVEL", "trace"),
-        ("RUST_BACKTRACE", "1"),
-        #[cfg(feature = "otlp")]
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
-    ];
-    let events: Vec<_> = events.into_iter().map(|it| (it, LONG)).collect();
-    let (reports, printed) = invoke_on(&mut function, &events, &environment).await;
-    assert_eq!(reports.len(), events.len());
-    let (marked, others): (Vec<_>, Vec<_>) = printed.iter().partition(|it| it.contains(MARK));
-    // Only what a tool has written for the log.
-    for line in &marked {
-        let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
-        assert_eq!(line["developer_message"], *mark, "{line}");
-        assert_eq!(line["reason"], "failed", "{line}");
-    }
-    assert_eq!(marked.len(), protocols, "{marked:#?}");
-    assert!(!stderr.text().contains(MARK), "{}", stderr.text());
-    let count = |text: &str| others.iter().filter(|it| it.contains(text)).count();
-    // Two ways to panic with the input, one with a literal, and one while the input is decoded.
-    assert_eq!(count("a tool panicked"), 4 * protocols);
-    assert_eq!(count("a text of the program"), protocols);
-    // A failure without a text for the log is a problem, too.
-    for line in others.iter().filter(|it| it.contains("\"failed\"")) {
-        assert!(
-            line.contains("\"WARN\"") && !line.contains("developer_message"),
-            "{line}"
-        );
-    }
-    assert_eq!(count("\"reason\":\"failed\""), 2 * protocols);
-    #[cfg(feature = "otlp")]
-    {
-        let exported = collector.texts();
-        assert!(exported.len() > protocols * ways.len());
-        assert_unmarked("spans", exported);
-    }
-}
-
-/// Only the local server shows inputs, and only if it is asked to.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_local_server_shows_the_texts_of_panics_if_it_shows_calls() {
-    for (shows, is_shown) in [("yes", true), ("no", false)] {
-        let mut command = test_support::program("leaks::input_program_of_tests");
-        command.env("LOG_CALLS", shows).env("NO_COLOR", "1");
-        let (running, url) = test_support::Running::serving(&mut command);
-        let input = json!({"way": "panic", "text": MARK});
-        let body = json!({"tool_id": "Input.Show", "input": input}).to_string();
-        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-        request.body(body).send().await.unwrap();
-        let line = running.line_with("a tool panicked", 5);
-        assert!(line.contains("leaks.rs"), "{line}");
-        assert_eq!(line.contains(MARK), is_shown, "{line}");
     }
 }

@@ -82,6 +82,13 @@ pub(crate) fn oauth_at(issuer: &Issuer) -> OAuth {
     OAuth::with([mail_at(&format!("{}/token", issuer.url))])
 }
 
+/// Returns the id of the challenge in the response to a call.
+#[track_caller]
+pub(crate) fn challenge_in(body: &Value) -> String {
+    let id = body["missing_requirements"]["authorization"][0]["id"].as_str();
+    id.unwrap_or_else(|| panic!("{body}")).to_owned()
+}
+
 #[derive(Clone)]
 pub(crate) struct Local(Router);
 
@@ -100,15 +107,25 @@ impl Local {
     pub(crate) fn start(setup: Setup) -> Result<Router, String> {
         /// Returns the token, which no real tool should do.
         #[derive(Deserialize, JsonSchema)]
-        struct Read {}
+        struct Use {
+            /// Reports that the provider's API does not accept it.
+            #[serde(default)]
+            reject: bool,
+        }
 
-        async fn read(_: Read, cx: Context) -> Result<String, Failure> {
+        async fn with_token(input: Use, cx: Context) -> Result<String, Failure> {
+            if input.reject {
+                return Err(cx.token_rejected("mail"));
+            }
             Ok(cx.token("mail")?.expose().to_owned())
         }
 
         let (provider, scopes) = setup.needs;
-        let tool = Tool::new("Mail.Read@1.0.0", read).authorization(provider, scopes);
-        let server = server(Toolkit::new([tool]).unwrap())
+        let tools = [
+            Tool::new("Mail.Read@1.0.0", with_token).authorization(provider, scopes),
+            Tool::new("Mail.Send@1.0.0", with_token).authorization(provider, ["mail.send"]),
+        ];
+        let server = server(Toolkit::new(tools).unwrap())
             .auth(setup.auth)
             .info(setup.info)
             .secrets(Secrets::fixed([
@@ -145,19 +162,21 @@ impl Local {
         }
     }
 
-    /// Calls the tool for a user.
-    pub(crate) async fn call(&self, user: &str) -> Value {
-        let body = json!({"tool_id": "Mail.Read", "context": {"user_id": user}}).to_string();
+    /// Calls a tool for a user.
+    pub(crate) async fn call_tool(&self, tool: &str, input: Value, user: &str) -> Value {
+        let body = json!({"tool_id": tool, "input": input, "context": {"user_id": user}});
         let headers = [("oxp-api-key", "key-of-a-partner")];
-        let response = self.send(Method::POST, "/tools/call", &headers, body).await;
-        serde_json::from_str(&response.body).unwrap()
+        let sent = self.send(Method::POST, "/tools/call", &headers, body.to_string());
+        serde_json::from_str(&sent.await.body).unwrap()
+    }
+
+    pub(crate) async fn call(&self, user: &str) -> Value {
+        self.call_tool("Mail.Read", json!({}), user).await
     }
 
     /// Makes a call; returns the id of its challenge.
     pub(crate) async fn challenge(&self, user: &str) -> String {
-        let body = self.call(user).await;
-        let id = body["missing_requirements"]["authorization"][0]["id"].as_str();
-        id.unwrap_or_else(|| panic!("{body}")).to_owned()
+        challenge_in(&self.call(user).await)
     }
 
     pub(crate) async fn status(&self, id: &str) -> String {

@@ -12,7 +12,7 @@ use lambda_tools::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use test_support::issuer::{Issuer, NOW, claims};
+use test_support::issuer::{Issuer, NOW, URL, claims};
 
 use super::{Measured, Network, TABLE};
 use crate::{
@@ -46,51 +46,51 @@ fn tools(permits: &Arc<Semaphore>) -> Vec<Tool> {
     ]
 }
 
+fn no_permits() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(0))
+}
+
 fn served(permits: &Arc<Semaphore>, change: impl FnOnce(Server) -> Server) -> LambdaFunction {
     function(change(server(Toolkit::new(tools(permits)).unwrap())))
 }
 
-async fn call_with(function: &LambdaFunction, body: Value, token: Option<&str>) -> Value {
+async fn call_with(function: &LambdaFunction, body: &Value, token: &str) -> Value {
     let event = event("POST", "/tools/call", &body.to_string());
     let mut event: Value = serde_json::from_str(&event).unwrap();
-    if let Some(token) = token {
-        event["headers"]["authorization"] = format!("Bearer {token}").into();
-    }
-    let response = function.respond(&event.to_string()).await.unwrap();
-    assert_eq!(response.status, 200, "{response:?}");
-    response.body
+    event["headers"]["authorization"] = format!("Bearer {token}").into();
+    function.respond(&event.to_string()).await.unwrap().body
 }
 
-async fn succeed(function: &LambdaFunction, body: Value) {
-    let body = call_with(function, body, None).await;
+async fn succeed(function: &LambdaFunction, body: &Value) {
+    let body = call_with(function, body, "").await;
     assert_eq!(body["success"], true, "{body}");
 }
 
 pub(super) async fn measure(network: &Network, measured: &mut Measured) {
-    remembered(network, measured).await;
-    counted(network, measured).await;
-    with_secrets(network, measured).await;
-    with_access_tokens(network, measured).await;
+    let mut add = |case: &str| measured.add(case, &network.recorder.take());
+    remembered(network, &mut add).await;
+    counted(network, &mut add).await;
+    with_secrets(network, &mut add).await;
+    with_access_tokens(network, &mut add).await;
 }
 
-async fn remembered(network: &Network, measured: &mut Measured) {
-    let permits = Arc::new(Semaphore::new(0));
-    let store = DynamoDb::new(TABLE).client(aws::dynamodb(&network.proxy));
-    let calls = Idempotency::in_store(store).wait_for(Duration::ZERO);
+fn table(network: &Network) -> Idempotency {
+    Idempotency::in_store(DynamoDb::new(TABLE).client(aws::dynamodb(&network.proxy)))
+}
+
+async fn remembered(network: &Network, add: &mut impl FnMut(&str)) {
+    let permits = no_permits();
+    let calls = table(network).wait_for(Duration::ZERO);
     let function = served(&permits, |server| server.idempotency(calls));
-    let mut add = |case: &str| measured.add(case, &network.recorder.take());
-
-    let large = json!({"tool_id": "Act.Again", "call_id": "large",
-        "input": {"text": "x".repeat(1_000_000)}});
-    succeed(&function, large).await;
+    let large = json!({"text": "x".repeat(1_000_000)});
+    let large = json!({"tool_id": "Act.Again", "call_id": "large", "input": large});
+    succeed(&function, &large).await;
     add("a call that needs none of the following, whatever the size of its input");
-
     let body = json!({"tool_id": "Act.Do", "call_id": "one", "input": {}});
-    succeed(&function, body.clone()).await;
-    add("a remembered call");
-    succeed(&function, body).await;
-    add("its repetition");
-
+    for case in ["a remembered call", "its repetition"] {
+        succeed(&function, &body).await;
+        add(case);
+    }
     let body = json!({"tool_id": "Act.Do", "call_id": "two", "input": {"then": "wait"}});
     let repetition = async {
         while network.recorder.count() < 1 {
@@ -98,75 +98,66 @@ async fn remembered(network: &Network, measured: &mut Measured) {
         }
         // The claim has been written.
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let claim = network.recorder.take();
-        assert_eq!(claim.names(), ["PutItem"]);
-        let running = call_with(&function, body.clone(), None).await;
+        assert_eq!(network.recorder.take().names(), ["PutItem"]);
+        let running = call_with(&function, &body, "").await;
         assert_eq!(running["success"], false, "{running}");
         add("its repetition while it is running, each time it looks for the outcome");
         permits.add_permits(1);
     };
-    tokio::join!(succeed(&function, body.clone()), repetition);
+    tokio::join!(succeed(&function, &body), repetition);
     network.recorder.take();
 }
 
-async fn counted(network: &Network, measured: &mut Measured) {
-    let permits = Arc::new(Semaphore::new(0));
-    let store = DynamoDb::new(TABLE).client(aws::dynamodb(&network.proxy));
-    let calls = Idempotency::in_store(store);
-    let function = served(&permits, |server| {
+async fn counted(network: &Network, add: &mut impl FnMut(&str)) {
+    let calls = table(network);
+    let function = served(&no_permits(), |server| {
         server.idempotency(calls).quota(Quota::per_day(1))
     });
-    let body = json!({"tool_id": "Act.Again", "input": {}});
-    let mut measure = async |case: &str| {
-        let call = event("POST", "/tools/call", &body.to_string());
-        function.respond(&call).await.unwrap();
-        measured.add(case, &network.recorder.take());
-    };
-    measure("a call, for each quota").await;
-    measure("the first call that the quota rejects").await;
-    measure("a later one, in the same window and instance").await;
+    for case in [
+        "a call, for each quota",
+        "the first call that the quota rejects",
+        "a later one, in the same window and instance",
+    ] {
+        call_with(&function, &json!({"tool_id": "Act.Again"}), "").await;
+        add(case);
+    }
 }
 
-async fn with_secrets(network: &Network, measured: &mut Measured) {
+async fn with_secrets(network: &Network, add: &mut impl FnMut(&str)) {
     network.proxy.put_secret("KEY", "first").await;
     let store = SecretsManager::new().client(aws::secrets_manager(&network.proxy));
     let secrets = Secrets::from_store(store);
-    let function = served(&Arc::new(Semaphore::new(0)), |server| {
-        server.secrets(secrets)
-    });
-    let mut add = |case: &str| measured.add(case, &network.recorder.take());
-    let body = json!({"tool_id": "Act.Secretly", "input": {}});
-    succeed(&function, body.clone()).await;
+    let function = served(&no_permits(), |server| server.secrets(secrets));
+    let body = json!({"tool_id": "Act.Secretly"});
+    succeed(&function, &body).await;
     network.recorder.take();
-    succeed(&function, body.clone()).await;
+    succeed(&function, &body).await;
     add("a call with cached secrets");
     function.advance(Duration::from_mins(5));
-    succeed(&function, body).await;
+    succeed(&function, &body).await;
     add("a call with secrets that were cached more than five minutes ago");
     network.proxy.change_secret("KEY", "rotated").await;
-    succeed(
-        &function,
-        json!({"tool_id": "Act.Secretly", "input": {"then": "reject"}}),
-    )
-    .await;
+    let reject = json!({"tool_id": "Act.Secretly", "input": {"then": "reject"}});
+    succeed(&function, &reject).await;
     add("`secret_rejected`");
 }
 
-async fn with_access_tokens(network: &Network, measured: &mut Measured) {
+async fn with_access_tokens(network: &Network, add: &mut impl FnMut(&str)) {
     let provider = Issuer::start_at("", Some(&network.recorder)).await;
-    let auth = Oidc::issuer(&provider.url);
     let mut claims = claims(&provider.url);
     claims["exp"] = (NOW + 100_000).into();
-    let auth = auth.audience(claims["aud"].as_str().unwrap().to_owned());
-    let function = served(&Arc::new(Semaphore::new(0)), |server| server.auth(auth));
-    let token = provider.token(&claims);
-    let mut add = |case: &str| measured.add(case, &network.recorder.take());
-    let body = json!({"tool_id": "Act.Again", "input": {}});
-    call_with(&function, body.clone(), Some(&token)).await;
+    let auth = Oidc::issuer(&provider.url).audience(URL);
+    let function = served(&no_permits(), |server| server.auth(auth));
+    let (body, token) = (json!({"tool_id": "Act.Again"}), provider.token(&claims));
+    let call = async || {
+        let body = call_with(&function, &body, &token).await;
+        assert_eq!(body["success"], true, "{body}");
+    };
+    call().await;
     network.recorder.take();
-    call_with(&function, body.clone(), Some(&token)).await;
+    call().await;
     add("a call with an access token, while its issuer's keys are cached");
     function.advance(Duration::from_hours(1));
-    call_with(&function, body, Some(&token)).await;
+    call().await;
     add("a call with an access token, after that");
 }

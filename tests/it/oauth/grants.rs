@@ -3,10 +3,10 @@
 use axum::http::Method;
 use lambda_tools::{Jwt, OAuth, oauth::Provider};
 use serde_json::json;
-use test_support::issuer::{Issuer, sign_with_secret};
+use test_support::issuer::{Issuer, sign_with_secret, tokens_for};
 
 use super::{assert_done, query_for, start, start_with};
-use crate::consent_page::local::{Local, Setup, oauth_at};
+use crate::consent_page::local::{Local, Setup, challenge_in, oauth_at};
 
 #[tokio::test]
 async fn concurrent_callbacks_in_two_tabs_exchange_one_code() {
@@ -49,6 +49,41 @@ async fn a_user_who_has_denied_access_can_be_asked_again() {
     assert_done(&server.finish(&again, "code=c").await);
     assert!(server.call("alice").await["value"].is_string());
     assert_eq!(server.status(&denied).await, "failed");
+}
+
+#[tokio::test]
+async fn a_grant_that_has_ended_leads_to_a_new_challenge() {
+    let (server, issuer) = start().await;
+    server
+        .finish(&server.challenge("alice").await, "code=c")
+        .await;
+    // The provider's API does not accept the token.
+    let input = json!({"reject": true});
+    let rejected = server.call_tool("Mail.Read", input, "alice").await;
+    issuer.change(|it| it.tokens = |_| tokens_for(30));
+    server.finish(&challenge_in(&rejected), "code=c").await;
+    assert!(server.call("alice").await["value"].is_string());
+    // The token must be refreshed, and the provider refuses that.
+    issuer.change(|it| it.tokens = |_| json!({"error": "invalid_grant"}));
+    server.challenge("alice").await;
+}
+
+#[tokio::test]
+async fn more_scopes_need_another_challenge_and_then_one_token_has_them_all() {
+    let (server, _issuer) = start().await;
+    server
+        .finish(&server.challenge("alice").await, "code=c")
+        .await;
+    let send = async || server.call_tool("Mail.Send", json!({}), "alice").await;
+    let redirect = server.to_provider(&challenge_in(&send().await)).await;
+    let location = redirect.header("location");
+    for scope in ["mail.read", "mail.send", "offline"] {
+        assert!(location.contains(scope), "{location}");
+    }
+    assert_done(&server.back(redirect.cookie(), &query_for(&redirect)).await);
+    let sent = send().await;
+    assert!(sent["value"].is_string(), "{sent}");
+    assert_eq!(server.call("alice").await["value"], sent["value"]);
 }
 
 #[tokio::test]
