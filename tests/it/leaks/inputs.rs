@@ -238,7 +238,7 @@ async fn the_local_server_shows_the_texts_of_panics_if_it_shows_calls() {
         let request = reqwest::Client::new().post(format!("{url}/tools/call"));
         request.body(body).send().await.unwrap();
         let line = running.line_with("a tool panicked", 5);
-        assert!(line.contains("leaks.rs"), "{line}");
+        assert!(line.contains("inputs.rs"), "{line}");
         assert_eq!(line.contains(MARK), is_shown, "{line}");
     }
 }
