@@ -93,9 +93,9 @@ pub(crate) struct Call {
 #[derive(Default)]
 pub(crate) enum Background {
     /// In its own invocation, which the caller waits for.
-    #[default]
     InPlace,
     /// Elsewhere. The client waits for the outcome, as long as its request may take.
+    #[default]
     Elsewhere,
     /// Elsewhere. The client takes a task instead of the outcome.
     Task,
@@ -104,7 +104,7 @@ pub(crate) enum Background {
 }
 
 /// The context that the client sends in addition to the input.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
     #[serde(with = "exposed")]

@@ -8,7 +8,6 @@
 
 mod agentcore;
 mod client_context;
-mod direct;
 mod encoding;
 mod format;
 mod http_api;
@@ -45,7 +44,11 @@ use crate::{
     Caller, EventKind,
     arrival::{Invocation, InvocationError},
     payload::LARGEST_PAYLOAD,
-    protocol::{admission::AppState, problem},
+    protocol::{
+        admission::AppState,
+        direct::{Admission, EventCall},
+        direct_calls, problem,
+    },
 };
 pub(crate) use client_context::read_client_context;
 use encoding::EventBody;
@@ -118,8 +121,9 @@ pub(crate) async fn invoke(
     if agentcore::is_call(&context) {
         accept(EventKind::AgentCore)?;
         let invocation = invocation_of(&context, is_cold);
-        let answer = agentcore::answer(app, event, &context, invocation).await?;
-        return Ok(EventResponse::Answer(answer));
+        return Ok(answer(
+            &agentcore::answer(app, event, &context, invocation).await?,
+        ));
     }
     let (kind, request) = match format_of(event)? {
         EventFormat::Rest => {
@@ -144,7 +148,7 @@ pub(crate) async fn invoke(
         }
         EventFormat::WarmUp => {
             accept(EventKind::WarmUp)?;
-            return Ok(EventResponse::Answer(nothing()));
+            return Ok(answer(b"{}"));
         }
         // Only the function itself sends it, and never with a client context.
         EventFormat::Task if context.client_context.is_some() => {
@@ -156,31 +160,37 @@ pub(crate) async fn invoke(
         }
         EventFormat::Message => {
             accept(EventKind::Direct)?;
-            let answer = message(router, event, context, is_cold).await;
-            return Ok(EventResponse::Answer(answer));
+            return Ok(answer(&message(router, event, context, is_cold).await));
         }
         EventFormat::Direct => {
             accept(EventKind::Direct)?;
-            let answer = direct::answer(app, event, invocation_of(&context, is_cold)).await;
-            return Ok(EventResponse::Answer(answer));
+            // IAM has admitted whoever invokes the function itself, so the call needs no credentials.
+            let call = EventCall {
+                request: Request::new(Bytes::copy_from_slice(event.as_bytes())),
+                admission: Admission::Admitted(Caller::Invoker),
+                invocation: invocation_of(&context, is_cold),
+            };
+            return Ok(answer(&direct_calls::answer(app, call).await));
         }
     };
     let streams = app.streaming.contains(&kind);
     Ok(respond(router, request, context, is_cold, streams).await)
 }
 
-fn nothing() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).expect("it is JSON")
+/// Returns an answer with this body. AWS's client takes an empty object for no answer, and a
+/// notification has no body.
+fn answer(body: &[u8]) -> EventResponse {
+    let nothing = || RawValue::from_string("{}".to_owned()).expect("it is JSON");
+    EventResponse::Answer(serde_json::from_slice(body).unwrap_or_else(|_| nothing()))
 }
 
-/// Answers a message as `POST /mcp` does, for a caller that IAM has admitted. AWS's client takes an
-/// empty object for no answer.
+/// Answers a message as `POST /mcp` does, for a caller that IAM has admitted.
 async fn message(
     router: Router,
     event: &str,
     context: lambda_runtime::Context,
     is_cold: bool,
-) -> Box<RawValue> {
+) -> Bytes {
     let request = Request::post("/mcp").header(CONTENT_TYPE, "application/json");
     let request = request.body(Body::from(event.to_owned()));
     let request = request.expect("our own request is valid");
@@ -189,9 +199,7 @@ async fn message(
         ..invocation_of(&context, is_cold)
     };
     let response = routed(router, request, context, invocation).await;
-    // A notification has no body.
-    let body = collected(response.into_body()).await.unwrap_or_default();
-    serde_json::from_slice(&body).unwrap_or_else(|_| nothing())
+    collected(response.into_body()).await.unwrap_or_default()
 }
 
 fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {

@@ -1,7 +1,7 @@
 //! The protocols: each is a codec between bytes and calls, and all share one driver.
 //!
 //! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
-//! without a socket. Each protocol has a folder here and a line in [`protocols!`].
+//! without a socket. Each protocol has a folder here and a variant of [`Protocol`].
 
 pub(crate) mod admission;
 #[cfg(feature = "sign-in")]
@@ -13,9 +13,10 @@ mod codec;
 mod cors;
 pub(crate) mod direct;
 mod encoded_list;
+mod exchange;
 #[cfg_attr(not(feature = "explorer"), path = "protocol/explorer/off.rs")]
 pub(crate) mod explorer;
-pub(crate) mod http;
+mod http;
 mod idempotency_key;
 mod json_response;
 mod jsonrpc;
@@ -50,56 +51,51 @@ use lambda_http::tower::ServiceExt;
 
 use admission::AppState;
 use codec::{Codec, Declaration};
-pub(crate) use mcp::AgentCoreFormat;
-pub(crate) use oxp::DirectCallFormat;
+use mcp::McpCodec;
+pub(crate) use mcp::agentcore;
+use opentool::OpenToolCodec;
+use oxp::OxpCodec;
+pub(crate) use oxp::direct as direct_calls;
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;
 
 use crate::{ServerInfo, json};
 
-/// The list of the protocols; the first one encodes responses that belong to no protocol.
-macro_rules! protocols {
-    ($first:ident = $codec:ty, $(#[$doc:meta])+; $($name:ident = $others:ty, $(#[$docs:meta])+;)*) => {
-        /// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum Protocol {
-            $(#[$doc])+
-            $first,
-            $($(#[$docs])+ $name,)*
-        }
-
-        /// The protocol that encodes responses that belong to no protocol.
-        type First = $codec;
-
-        impl Protocol {
-            /// All protocols: the default for a server.
-            pub const ALL: &[Self] = &[Self::$first, $(Self::$name),*];
-
-            fn declaration(self) -> &'static Declaration {
-                match self {
-                    Self::$first => <$codec>::DECLARATION,
-                    $(Self::$name => <$others>::DECLARATION,)*
-                }
-            }
-
-            fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
-                match self {
-                    Self::$first => http::mount(router, <$codec>::new(info)),
-                    $(Self::$name => http::mount(router, <$others>::new(info)),)*
-                }
-            }
-        }
-    };
+/// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// OXP 1.0 in its header and `$schema` dialects, and its predecessor Open Tool Calling 1.0.
+    Oxp,
+    /// Model Context Protocol at `POST /mcp`: revisions 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05.
+    Mcp,
+    /// OpenTool 1.0.0: JSON-RPC below `/opentool`.
+    OpenTool,
 }
 
-protocols! {
-    Oxp = oxp::OxpCodec, /** OXP 1.0 in its header and `$schema` dialects, and its predecessor Open Tool Calling 1.0. */;
-    Mcp = mcp::McpCodec, /** Model Context Protocol at `POST /mcp`: revisions 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. */;
-    OpenTool = opentool::OpenToolCodec, /** OpenTool 1.0.0: JSON-RPC below `/opentool`. */;
-}
+/// The protocol that encodes responses that belong to no protocol.
+type First = OxpCodec;
 
 impl Protocol {
+    /// All protocols: the default for a server.
+    pub const ALL: &[Self] = &[Self::Oxp, Self::Mcp, Self::OpenTool];
+
+    fn declaration(self) -> &'static Declaration {
+        match self {
+            Self::Oxp => OxpCodec::DECLARATION,
+            Self::Mcp => McpCodec::DECLARATION,
+            Self::OpenTool => OpenToolCodec::DECLARATION,
+        }
+    }
+
+    fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
+        match self {
+            Self::Oxp => http::mount(router, OxpCodec::new(info)),
+            Self::Mcp => http::mount(router, McpCodec::new(info)),
+            Self::OpenTool => http::mount(router, OpenToolCodec::new(info)),
+        }
+    }
+
     fn declarations() -> impl Iterator<Item = &'static Declaration> {
         Self::ALL.iter().map(|protocol| protocol.declaration())
     }
@@ -119,7 +115,7 @@ impl Protocol {
     /// Returns the response headers that clients read.
     pub(crate) fn response_headers() -> impl Iterator<Item = &'static str> {
         let specific = Self::declarations().flat_map(|declaration| declaration.response_headers);
-        http::RESPONSE_HEADERS.iter().chain(specific).copied()
+        exchange::RESPONSE_HEADERS.iter().chain(specific).copied()
     }
 
     /// Returns the places of tokens and secrets in calls: a JSON pointer to a list, and the name of

@@ -8,6 +8,7 @@
 mod sealed;
 
 use std::{
+    borrow::Cow,
     pin::Pin,
     sync::OnceLock,
     time::{Duration, SystemTime},
@@ -19,11 +20,11 @@ use serde_json::Value;
 
 use super::{Background, Call, ClientContext, Engine, Execution, execution::DEFAULT_LIMIT};
 use crate::{
-    Caller, StoreError,
+    Caller, Failure, StoreError,
     auth::PermittedUsers,
     idempotency::{
         deduplication::{
-            Claim,
+            Claim, RunEnd,
             task::{Start, Task, TaskId},
         },
         owner_of,
@@ -52,15 +53,17 @@ pub(crate) struct Ticket {
     pub(super) code: Code,
 }
 
-/// A stored call: its tool, its id, its trace id and `traceparent`, its input, and its caller.
-type StoredCall = (
-    String,
-    String,
-    [Option<String>; 2],
-    Value,
-    Caller,
-    ClientContext,
-);
+/// A call as it is stored until its work starts.
+#[derive(Deserialize, Serialize)]
+struct StoredCall<'a> {
+    tool: Cow<'a, str>,
+    call_id: Cow<'a, str>,
+    trace_id: Option<Cow<'a, str>>,
+    traceparent: Option<Cow<'a, str>>,
+    input: Cow<'a, Value>,
+    caller: Cow<'a, Caller>,
+    context: Cow<'a, ClientContext>,
+}
 
 /// A task that has been started.
 pub(crate) struct StartedTask {
@@ -124,46 +127,60 @@ impl Engine {
         };
         let open = |sealed: &[u8]| {
             let call = ticket.code.open(&ticket.task, sealed)?;
-            let call: StoredCall = serde_json::from_slice(&call).ok()?;
-            let selector: Selector = call.0.parse().ok()?;
+            let call: StoredCall<'static> = serde_json::from_slice(&call).ok()?;
+            let selector: Selector = call.tool.parse().ok()?;
             let limit = limit_of(&self.toolkit.resolve(&selector, |_| true).ok()?);
             Some(((selector, call), limit))
         };
         let started = self.deduplication.start(&id, deadline, open).await?;
-        Ok(started.map(|(claim, (selector, call))| {
-            let (_, call_id, [trace_id, parent], input, caller, client_context) = call;
-            let parent = parent.and_then(|it| it.parse().ok());
+        Ok(started.map(|(claim, (selector, stored))| {
+            let parent = stored.traceparent.and_then(|it| it.parse().ok());
             let call = Call {
-                call_id: Some(call_id),
-                trace_id,
-                client_context,
+                call_id: Some(stored.call_id.into_owned()),
+                trace_id: stored.trace_id.map(Cow::into_owned),
+                client_context: stored.context.into_owned(),
                 background: Background::Started(Box::new(claim.clone())),
-                ..Call::new(selector, input)
+                ..Call::new(selector, stored.input.into_owned())
             };
             StartedTask {
                 call: Box::new(call),
-                caller,
+                caller: stored.caller.into_owned(),
                 headers: parent.map(|it| (TRACEPARENT, it)).into_iter().collect(),
                 claim,
             }
         }))
     }
+
+    /// Ends a task whose call did not reach its tool.
+    pub(crate) async fn end_task(&self, claim: Claim, failure: Failure) {
+        let (deduplication, result) = (&self.deduplication, Err(failure));
+        deduplication
+            .settle(claim, Duration::ZERO, &result, RunEnd::NotStarted)
+            .await;
+    }
 }
 
 impl Execution {
     /// Returns the call as it is stored until its work starts, if it is handed over.
-    pub(super) fn stored(
-        &self,
-        input: &Value,
-        trace_id: Option<&String>,
-        context: &ClientContext,
+    pub(super) fn stored<'a>(
+        &'a self,
+        input: &'a Value,
+        trace_id: Option<&'a String>,
+        context: &'a ClientContext,
     ) -> Option<Vec<u8>> {
         if !self.is_handed_over() {
             return None;
         }
-        let (tool, call_id) = (self.entry.id.to_string(), self.id.as_str());
-        let trace = [trace_id, self.spans.parent.as_ref()];
-        let call = (tool, call_id, trace, input, &self.caller, context);
+        let text = |it: &'a String| Cow::Borrowed(&**it);
+        let call = StoredCall {
+            tool: self.entry.id.to_string().into(),
+            call_id: self.id.as_str().into(),
+            trace_id: trace_id.map(text),
+            traceparent: self.spans.parent.as_ref().map(text),
+            input: Cow::Borrowed(input),
+            caller: Cow::Borrowed(&self.caller),
+            context: Cow::Borrowed(context),
+        };
         Some(serde_json::to_vec(&call).expect("JSON can be written as JSON"))
     }
 }

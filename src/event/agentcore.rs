@@ -5,9 +5,9 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header::AUTHORIZATION};
 use lambda_http::lambda_runtime::Context;
-use serde_json::value::RawValue;
 
 use super::{
     client_context::{AGENTCORE, fields_in, is_of_agentcore},
@@ -18,9 +18,9 @@ use crate::{
     arrival::Invocation,
     hash,
     protocol::{
-        AgentCoreFormat,
         admission::AppState,
-        direct::{self, Admission, EventCall},
+        agentcore::{self, GatewayCall},
+        direct::{Admission, EventCall},
     },
 };
 
@@ -39,7 +39,7 @@ pub(super) async fn answer(
     event: &str,
     context: &Context,
     invocation: Invocation,
-) -> Result<Box<RawValue>, EventError> {
+) -> Result<Bytes, EventError> {
     let field = |name| field(&context.client_context.as_ref()?.custom, name);
     let name = field("ToolName").unwrap_or_default();
     // The names of targets have no underscores.
@@ -52,12 +52,14 @@ pub(super) async fn answer(
         target: id_of(field("TargetId")),
     };
     let headers = headers_in(field("PropagatedHeaders").unwrap_or_default());
-    let mut format = AgentCoreFormat::default();
-    tool.clone_into(&mut format.tool);
+    let mut gateway = GatewayCall {
+        tool: tool.to_owned(),
+        user_header: None,
+    };
     let admission = match &app.agentcore_user {
         None => Admission::Admitted(caller),
         Some(AgentCoreUser::Header(name)) => {
-            format.user_header = Some(name.clone());
+            gateway.user_header = Some(name.clone());
             Admission::Admitted(caller)
         }
         Some(AgentCoreUser::Token(name)) => {
@@ -66,14 +68,14 @@ pub(super) async fn answer(
             Admission::Credentials(credentials.collect())
         }
     };
+    let mut request = Request::new(Bytes::copy_from_slice(event.as_bytes()));
+    *request.headers_mut() = headers;
     let call = EventCall {
-        format: Box::new(format),
-        event,
-        headers,
+        request,
         admission,
         invocation,
     };
-    Ok(direct::answer(app, call).await)
+    Ok(agentcore::answer(app, gateway, call).await)
 }
 
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.

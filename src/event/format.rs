@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{EventKind, protocol::DirectCallFormat};
+use crate::{EventKind, protocol::direct_calls};
 
 /// The sources of the events that schedules send by default, and of a Serverless plugin's.
 const WARMERS: [&str; 3] = ["aws.events", "aws.scheduler", "serverless-plugin-warmup"];
@@ -90,9 +90,7 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
                 "tool_id" => Some(EventFormat::Direct),
                 "jsonrpc" => Some(EventFormat::Message),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some(schema) if DirectCallFormat::has_schema(schema) => {
-                        Some(EventFormat::Direct)
-                    }
+                    Some(schema) if direct_calls::has_schema(schema) => Some(EventFormat::Direct),
                     _ => None,
                 },
                 "source" | "warmer" => {

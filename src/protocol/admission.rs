@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    codec::Codec, large_bodies::LargeBodies, listed_tools::ListedTools, names::ModelNames,
+    large_bodies::LargeBodies, listed_tools::ListedTools, names::ModelNames,
     origin::AllowedOrigins, problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
 };
 #[cfg(any(feature = "oauth", feature = "oidc"))]
@@ -29,7 +29,6 @@ use crate::{
     clock::Clock,
     observe::request_log::Observer,
     public_url::PublicUrl,
-    tool::reason::Reason,
 };
 
 /// The maximum size, in bytes, of a body that is read although there are no credentials.
@@ -107,16 +106,16 @@ impl AppState {
     }
 
     /// Adds to a refusal how to obtain a token, if an issuer is configured.
-    pub(super) fn with_sign_in<P: Codec>(
+    pub(super) fn with_sign_in(
         &self,
         mut refusal: Refusal,
         base: Option<&str>,
+        resource_path: &str,
     ) -> Refusal {
         if let Refusal::Unauthenticated(_, hint)
         | Refusal::Rejected(Rejection::InsufficientScope(_), hint) = &mut refusal
         {
-            let path = P::DECLARATION.resource_path;
-            *hint = sign_in(&self.engine.auth, &self.public_url, base, path);
+            *hint = sign_in(&self.engine.auth, &self.public_url, base, resource_path);
         }
         refusal
     }
@@ -211,10 +210,6 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
-        Err(error) => Err(Refusal::Invalid {
-            reason: Reason::Malformed,
-            message: UNDECODABLE.to_owned(),
-            detail: error.to_string(),
-        }),
+        Err(error) => Err(Refusal::malformed(UNDECODABLE, error.to_string())),
     }
 }

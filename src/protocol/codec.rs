@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::{
     encoded_list::EncodedList,
@@ -14,7 +14,7 @@ use super::{
     refusal::Refusal,
 };
 use crate::{
-    Caller, ServerInfo, StoreError,
+    Caller, StoreError,
     call::{Call, Engine, Outcome, rejection::Rejection},
     idempotency::deduplication::task::{Task, TaskId},
     observe::request_log::RequestNames,
@@ -28,8 +28,6 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     /// The format of a response, as its request determines it: its dialect and its id. The default
     /// is for a request that was not decoded.
     type Format: Default + Send + Sync + 'static;
-
-    fn new(info: &ServerInfo) -> Self;
 
     /// Decodes a request, which may be of any size and may be invalid.
     fn decode(
@@ -109,6 +107,19 @@ pub(super) struct Declaration {
 }
 
 impl Declaration {
+    /// The properties of a protocol without routes, at the root and without headers of its own.
+    pub(super) const BASE: Self = Self {
+        title: None,
+        routes: &[],
+        resource_path: "",
+        list_headers: &[],
+        request_headers: &[],
+        response_headers: &[],
+        fixed_headers: &[],
+        retry_headers: &[],
+        secrets: &[],
+    };
+
     /// Returns the methods and paths of the routes, without aliases.
     pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
         let routes = self.routes.iter().filter(|route| !route.is_alias);
@@ -168,6 +179,8 @@ pub(super) enum Purpose {
     List(&'static str),
     /// A call, with the name of the request's span.
     Call(&'static str),
+    /// An event that is a call by itself, with the name of its span.
+    Event(&'static str),
     /// A method that is not served; needs credentials.
     Unsupported,
 }
@@ -179,14 +192,14 @@ impl Purpose {
             Self::Health => "health",
             Self::Version => "version",
             Self::List(name) => name,
-            Self::Call(_) => "call",
+            Self::Call(_) | Self::Event(_) => "call",
             Self::Unsupported => "unsupported",
         }
     }
 
     pub(super) fn span(self) -> Option<&'static str> {
         match self {
-            Self::Call(span) => Some(span),
+            Self::Call(span) | Self::Event(span) => Some(span),
             _ => None,
         }
     }
@@ -210,10 +223,10 @@ impl Reply {
 }
 
 /// A request to be decoded: an HTTP request, or an event that is a call by itself.
-pub(crate) struct EncodedRequest<'a> {
+pub(super) struct EncodedRequest<'a> {
     pub(super) headers: &'a HeaderMap,
-    /// `None` for an event that is a call by itself.
-    pub(super) uri: Option<&'a Uri>,
+    pub(super) uri: &'a Uri,
+    pub(super) extensions: &'a Extensions,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Arc<Engine>,
     pub(super) caller: &'a Caller,

@@ -1,67 +1,22 @@
-//! The driver: passes an HTTP request through authentication, decoding and the engine, and returns
-//! the response.
-//!
-//! The parts that all protocols share are here: the log line, credentials, size limits, replay and
-//! retry headers. A protocol declares its routes, decodes its requests and encodes its responses.
+//! The driver of HTTP requests: routes a request to its protocol, and admits it.
 
 use std::sync::Arc;
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     response::Response,
     routing::{get, post},
 };
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
-};
+use http::Method;
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
-    body::streamed,
-    codec::{
-        Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, reply, streamed_reply,
-    },
-    json::{max_values, repaired},
-    json_response::insert,
-    refusal::{LONGEST_RETRY, Refusal},
-    sign_in::www_authenticate,
-    wording::Wording,
+    codec::{Codec, Purpose},
+    exchange::Exchange,
+    refusal::Refusal,
 };
-use crate::{
-    arrival::Arrival,
-    call::{Background, Call, Outcome, rejection::Rejection},
-    observe::request_log::RequestLog,
-    payload::{encoded_size, fits},
-    quotas::counters::ExceededQuota,
-    tool::reason::Reason,
-    wire,
-};
-
-/// The mark of a replayed response.
-pub(super) const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
-
-/// The state of a quota, and its definition.
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-
-/// The response headers that clients read, common to all protocols.
-pub(super) const RESPONSE_HEADERS: &[&str] = &[
-    "allow",
-    "content-type",
-    "etag",
-    wire::REPLAY,
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "www-authenticate",
-];
-
-/// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
-/// many encodings.
-pub(super) const LONGEST_SECRET: usize = 16 * 1024;
+use crate::arrival::Arrival;
 
 /// Adds the routes of a protocol.
 pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
@@ -70,8 +25,7 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
         let handler = |purpose: Purpose| {
             let protocol = Arc::clone(&protocol);
             move |State(app): State<Arc<AppState>>, request: Request| {
-                let protocol = Arc::clone(&protocol);
-                Exchange::serve(app, protocol, purpose, request)
+                serve(app, Arc::clone(&protocol), purpose, request)
             }
         };
         let served = if route.method == Method::POST {
@@ -87,290 +41,21 @@ pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Rou
     })
 }
 
-/// One request and its response.
-struct Exchange<P> {
+async fn serve<P: Codec>(
     app: Arc<AppState>,
     protocol: Arc<P>,
-    arrival: Arrival,
-    log: RequestLog,
-}
-
-/// A call whose response may begin before it ends.
-struct StreamedCall<P: Codec> {
-    chunks: Body,
-    format: P::Format,
-    call: Box<Call>,
-    request: AuthenticatedRequest,
-}
-
-impl<P: Codec> Exchange<P> {
-    async fn serve(
-        app: Arc<AppState>,
-        protocol: Arc<P>,
-        purpose: Purpose,
-        request: Request,
-    ) -> Response {
-        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-        let headers = request.headers();
-        let log = RequestLog::begin(
-            &app.observer,
-            arrival.clone(),
-            headers,
-            purpose.name(),
-            purpose.span(),
-        );
-        let base = arrival.invocation.base_url.as_deref();
-        let admitted = match purpose {
-            Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
-            _ if !app.allows_origin(headers, base) => Err(Refusal::ForbiddenOrigin),
-            _ => app.admit(request, &arrival, P::is_health_check).await,
-        };
-        let mut exchange = Self {
-            app,
-            protocol,
-            arrival,
-            log,
-        };
-        let admitted = match admitted {
-            Ok(admitted) => admitted,
-            Err(refusal) => return exchange.refuse(&P::Format::default(), refusal),
-        };
-        match exchange.handle(purpose, admitted).await {
-            Ok(response) => response,
-            Err(call) => Box::pin(exchange.stream(call)).await,
-        }
-    }
-
-    /// Returns the response, or the call that is answered while it runs.
-    async fn handle(
-        &mut self,
-        purpose: Purpose,
-        mut request: AuthenticatedRequest,
-    ) -> Result<Response, Box<StreamedCall<P>>> {
-        let DecodedRequest {
-            mut format,
-            operation,
-        } = self.decode(purpose, &request);
-        self.log.set_caller(P::dialect(&format), &request.caller);
-        if let Some(headers) = P::trace_headers(&format) {
-            self.log.set_trace(headers, None);
-        }
-        Ok(match operation {
-            Operation::Call(mut call) => {
-                call.room = request.room.take();
-                if matches!(call.background, Background::InPlace) {
-                    call.background = Background::Elsewhere;
-                }
-                if self.arrival.invocation.streams
-                    && let Some(chunks) = P::early_chunks(&mut format, &mut call)
-                {
-                    return Err(Box::new(StreamedCall {
-                        chunks,
-                        format,
-                        call,
-                        request,
-                    }));
-                }
-                self.call(&format, call, request).await
-            }
-            Operation::List => {
-                self.log.set_list();
-                self.list(&format, &request)
-            }
-            Operation::Respond(it) => {
-                self.log.discard();
-                respond::<P>(it)
-            }
-            Operation::Task(it) => {
-                let engine = &self.app.engine;
-                let found = engine.task(&it.id, &request.caller, it.cancels).await;
-                let tool = match &found {
-                    Ok(Some(task)) => Ok(engine.tool_of(task)),
-                    Ok(None) => Err((Reason::Malformed, "The caller has no such task.".into())),
-                    Err(error) => Err((Reason::Unprotected, error.to_string())),
-                };
-                self.log.write_task(it.name, tool);
-                respond::<P>((it.reply)(found))
-            }
-            Operation::Refuse(it) => {
-                self.log.set_names(&request.parts.headers, &it.names);
-                self.log.write_rejection(it.reason, &it.detail, None);
-                reply::<P>(it.status, it.body)
-            }
-            Operation::Reject(refusal, names) => {
-                self.log.set_names(&request.parts.headers, &names);
-                self.refuse(&format, refusal)
-            }
-        })
-    }
-
-    async fn stream(mut self, call: Box<StreamedCall<P>>) -> Response {
-        let StreamedCall {
-            chunks,
-            format,
-            call,
-            request,
-        } = *call;
-        let call = async move { self.call(&format, call, request).await };
-        let body = streamed(chunks, Box::pin(call)).await;
-        body.map_or_else(|whole| whole, streamed_reply::<P>)
-    }
-
-    fn decode(
-        &self,
-        purpose: Purpose,
-        request: &AuthenticatedRequest,
-    ) -> DecodedRequest<P::Format> {
-        let app = &self.app;
-        let encoded = EncodedRequest {
-            headers: &request.parts.headers,
-            uri: Some(&request.parts.uri),
-            body: &request.body,
-            engine: &app.engine,
-            caller: &request.caller,
-            names: &app.names,
-            max_values: max_values(app.max_request_size),
-            max_response_size: self.arrival.invocation.max_response_size,
-        };
-        let decoded = self.protocol.decode(purpose, &encoded);
-        if !matches!(
-            decoded.operation,
-            Operation::Refuse(_) | Operation::Reject(..)
-        ) {
-            return decoded;
-        }
-        let Some(body) = &repaired(&request.body) else {
-            return decoded;
-        };
-        let encoded = EncodedRequest { body, ..encoded };
-        self.protocol.decode(purpose, &encoded)
-    }
-
-    async fn call(
-        &mut self,
-        format: &P::Format,
-        call: Box<Call>,
-        request: AuthenticatedRequest,
-    ) -> Response {
-        if let Some(name) = call.trace_id.as_deref() {
-            self.log.set_trace(&request.parts.headers, Some(name));
-        }
-        let (engine, arrival) = (&self.app.engine, self.arrival.clone());
-        let trail = &mut self.log.trail;
-        match engine.call(call, arrival, request.caller, trail).await {
-            Ok(outcome) => self.outcome(format, outcome),
-            Err(rejection) => self.refuse(format, rejection.into()),
-        }
-    }
-
-    /// Encodes an outcome. An output that is too large to send becomes a failure.
-    fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
-        let largest = self.arrival.invocation.max_response_size;
-        let (mut status, mut body) = self.protocol.outcome(format, &outcome);
-        if !fits(&body, largest) {
-            outcome.replace_too_large(encoded_size(&body), largest);
-            (status, body) = self.protocol.outcome(format, &outcome);
-        }
-        self.log.write_call(&outcome.summary());
-        let mut response = reply::<P>(status, body);
-        if outcome.is_replay {
-            let headers = response.headers_mut();
-            headers.insert(REPLAY, HeaderValue::from_static("true"));
-        }
-        response
-    }
-
-    fn list(&mut self, format: &P::Format, request: &AuthenticatedRequest) -> Response {
-        let invocation = &self.arrival.invocation;
-        let url = self.app.public_url.resolve(invocation.base_url.as_deref());
-        let tools = self.app.listed_tools(&request.caller, url.as_deref());
-        let list = self.protocol.list(format, &tools);
-        if let Some(mut response) = list.response(&request.parts, invocation.max_response_size) {
-            insert(response.headers_mut(), P::DECLARATION.fixed_headers);
-            insert(response.headers_mut(), P::DECLARATION.list_headers);
-            self.log.write_list(None);
-            return response;
-        }
-        let detail = "The list of tools is larger than the event source of this function can send.";
-        let (status, body) = self.protocol.list_error(format, detail);
-        self.log.write_list(Some(detail));
-        reply::<P>(status, body)
-    }
-
-    fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
-        let base = self.arrival.invocation.base_url.as_deref();
-        let refusal = self.app.with_sign_in::<P>(refusal, base);
-        log_refusal(&refusal, &mut self.log);
-        response_to_refused(&*self.protocol, format, &refusal)
-    }
-}
-
-pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
-    let detail = match refusal {
-        Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
-        other => Wording::of(other).into_detail(),
-    };
-    let errors = match refusal {
-        Refusal::Rejected(Rejection::InvalidInput(errors), _) => Some(errors),
-        _ => None,
-    };
-    log.write_rejection(refusal.reason(), &detail, errors);
-}
-
-pub(super) fn response_to_refused<P: Codec>(
-    protocol: &P,
-    format: &P::Format,
-    refusal: &Refusal,
+    purpose: Purpose,
+    request: Request,
 ) -> Response {
-    let (status, body) = protocol.refusal(format, refusal);
-    let mut response = reply::<P>(status, body);
-    let headers = response.headers_mut();
-    let is_about_credentials = matches!(
-        refusal,
-        Refusal::Unauthenticated(..) | Refusal::Rejected(Rejection::InsufficientScope(_), _)
-    );
-    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) && is_about_credentials {
-        headers.insert(WWW_AUTHENTICATE, www_authenticate(refusal));
-    }
-    if matches!(refusal, Refusal::Encoded) {
-        // RFC 9110, 12.5.3.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    }
-    if let Some(seconds) = refusal.retry_after() {
-        headers.insert(RETRY_AFTER, seconds.into());
-        if seconds <= LONGEST_RETRY {
-            insert(headers, P::DECLARATION.retry_headers);
-        }
-        if let Refusal::Rejected(Rejection::QuotaExceeded(quota), _) = refusal {
-            insert_rate_limit(headers, quota, seconds);
-        }
-    }
-    response
-}
-
-/// Adds what clients can read about a quota: draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4.
-fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u64) {
-    let (subject, limit) = (&quota.subject, quota.limit);
-    let window = quota.window.as_secs();
-    for (name, value) in [
-        (RATE_LIMIT, format!("\"{subject}\";r=0;t={seconds}")),
-        (
-            RATE_LIMIT_POLICY,
-            format!("\"{subject}\";q={limit};w={window}"),
-        ),
-    ] {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(name, value);
-        }
-    }
-}
-
-fn respond<P: Codec>(it: Reply) -> Response {
-    let is_empty = it.body.is_empty();
-    let mut response = reply::<P>(it.status, it.body);
-    if is_empty {
-        response.headers_mut().remove(CONTENT_TYPE);
-    }
-    insert(response.headers_mut(), it.headers);
-    response
+    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+    let base = arrival.invocation.base_url.as_deref();
+    let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
+    let admitted = match purpose {
+        Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
+        _ if !app.allows_origin(request.headers(), base) => Err(Refusal::ForbiddenOrigin),
+        _ => app.admit(request, &arrival, P::is_health_check).await,
+    };
+    exchange
+        .respond(purpose, admitted, P::Format::default())
+        .await
 }

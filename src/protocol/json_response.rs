@@ -3,16 +3,10 @@
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 /// Encodes one of our own bodies.
 pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("our own bodies have string keys only")
-}
-
-/// Encodes one of our own bodies as a part of other JSON.
-pub(super) fn to_raw_json(body: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(body).expect("our own bodies have string keys only")
 }
 
 /// Creates a JSON response.

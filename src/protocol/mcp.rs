@@ -5,7 +5,7 @@
 //! can handle any request. Responses are JSON, or a stream for a call whose client asks for
 //! progress.
 
-mod agentcore;
+pub(crate) mod agentcore;
 mod call;
 mod catalogue;
 mod content;
@@ -22,14 +22,11 @@ mod state;
 mod tasks;
 mod transport;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::body::Body;
 use http::{HeaderMap, StatusCode};
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, json};
 
 use super::{
     codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
@@ -43,10 +40,9 @@ use crate::{
     call::{Call, Engine, Outcome},
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
-pub(crate) use agentcore::AgentCoreFormat;
 use catalogue::{Catalogue, ListResult, TTL_MS};
 use format::McpFormat;
-use response::Meta;
+use response::meta_of;
 use revision::Revision;
 use transport::TASKS;
 
@@ -55,7 +51,8 @@ const CALL: Purpose = Purpose::Call("POST /mcp");
 /// The codec of the Model Context Protocol.
 pub(super) struct McpCodec {
     info: ServerInfo,
-    server_info: OnceLock<Box<RawValue>>,
+    /// The server as every modern result names it.
+    server_info: Value,
     catalogue: Catalogue,
 }
 
@@ -67,32 +64,21 @@ impl Codec for McpCodec {
             Route::post("/mcp", CALL).others(Purpose::Unsupported),
         ],
         resource_path: "/mcp",
-        list_headers: &[],
         request_headers: &[
             IDEMPOTENCY_KEY,
             "mcp-method",
             "mcp-name",
             "mcp-protocol-version",
         ],
-        response_headers: &[],
-        fixed_headers: &[],
-        retry_headers: &[],
-        secrets: &[],
+        ..Declaration::BASE
     };
 
     type Format = McpFormat;
 
-    fn new(info: &ServerInfo) -> Self {
-        Self {
-            info: info.clone(),
-            server_info: OnceLock::new(),
-            catalogue: Catalogue::default(),
-        }
-    }
-
     fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<McpFormat> {
         match purpose {
             Purpose::Call(_) => request::decode(request, self),
+            Purpose::Event(_) => agentcore::decode(request),
             _ => DecodedRequest {
                 format: McpFormat::default(),
                 operation: Operation::Respond(Reply {
@@ -109,7 +95,10 @@ impl Codec for McpCodec {
     }
 
     fn dialect(format: &McpFormat) -> &'static str {
-        format.revision.map_or("mcp", Revision::dialect)
+        match format.revision {
+            _ if format.is_bare => "agentcore",
+            revision => revision.map_or("mcp", Revision::dialect),
+        }
     }
 
     fn trace_headers(format: &McpFormat) -> Option<&HeaderMap> {
@@ -118,7 +107,7 @@ impl Codec for McpCodec {
 
     fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
         let pages = self.catalogue.pages(tools);
-        let meta = Meta::of(format, self.server_info());
+        let meta = meta_of(format, &self.server_info);
         let result = ListResult::of(&pages, format.page, format.is_modern(), meta);
         EncodedList::new(response::encode(format, &result))
     }
@@ -136,24 +125,24 @@ impl Codec for McpCodec {
 
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
         let body = match outcome.task.as_deref() {
-            Some(task) if format.takes_tasks => tasks::created(format, self.server_info(), task),
-            _ => response::encode_outcome(format, self.server_info(), outcome),
+            Some(task) if format.takes_tasks => tasks::created(format, &self.server_info, task),
+            _ => response::encode_outcome(format, &self.server_info, outcome),
         };
         (StatusCode::OK, body)
     }
 
     fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-        rejection::encode_refusal(format, self.server_info(), refusal)
+        rejection::encode_refusal(format, &self.server_info, refusal)
     }
 }
 
 impl McpCodec {
-    fn server_info(&self) -> &RawValue {
-        let info = &self.info;
-        self.server_info.get_or_init(|| {
-            let value = json!({"name": info.title(), "version": info.version()});
-            to_raw_value(&value).expect("JSON values can be serialized as JSON")
-        })
+    pub(super) fn new(info: &ServerInfo) -> Self {
+        Self {
+            info: info.clone(),
+            server_info: json!({"name": info.title(), "version": info.version()}),
+            catalogue: Catalogue::default(),
+        }
     }
 
     /// Returns the response to `initialize`.
@@ -162,7 +151,7 @@ impl McpCodec {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server_info(),
+            "serverInfo": self.server_info,
             "instructions": self.info.about(),
         });
         if recognizes_call_ids {
@@ -187,10 +176,7 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        let meta = Meta::of(format, self.server_info());
-        if !meta.is_empty() {
-            result["_meta"] = json!(meta);
-        }
+        result["_meta"] = meta_of(format, &self.server_info);
         if engine.deduplication.is_on() {
             result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
         }

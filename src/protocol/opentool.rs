@@ -32,6 +32,15 @@ pub(super) struct OpenToolCodec {
     document: KeptLists<()>,
 }
 
+impl OpenToolCodec {
+    pub(super) fn new(info: &ServerInfo) -> Self {
+        Self {
+            info: info.clone(),
+            document: KeptLists::default(),
+        }
+    }
+}
+
 impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
@@ -40,23 +49,10 @@ impl Codec for OpenToolCodec {
             Route::get("/opentool/load", Purpose::List("load")),
             Route::post("/opentool/call", Purpose::Call("POST /opentool/call")),
         ],
-        resource_path: "",
-        list_headers: &[],
-        request_headers: &[],
-        response_headers: &[],
-        fixed_headers: &[],
-        retry_headers: &[],
-        secrets: &[],
+        ..Declaration::BASE
     };
 
     type Format = RpcFormat;
-
-    fn new(info: &ServerInfo) -> Self {
-        Self {
-            info: info.clone(),
-            document: KeptLists::default(),
-        }
-    }
 
     fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         let operation = match purpose {
@@ -64,7 +60,7 @@ impl Codec for OpenToolCodec {
                 version(self.info.version())
             }
             Purpose::List(_) => Operation::List,
-            Purpose::Call(_) => return request::call(request),
+            Purpose::Call(_) | Purpose::Event(_) => return request::call(request),
         };
         let format = RpcFormat::default();
         DecodedRequest { format, operation }

@@ -5,14 +5,13 @@
 
 mod catalogue;
 mod dialect;
-mod direct;
+pub(crate) mod direct;
 mod error;
 mod fields;
 mod format;
 #[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
 pub(super) mod openapi;
 mod request;
-mod request_error;
 mod response;
 
 use std::sync::Arc;
@@ -30,14 +29,13 @@ use super::{
 };
 use crate::{
     ServerInfo,
-    call::Outcome,
+    call::{Background, Outcome},
     wire::{
         IDEMPOTENCY_KEY,
         oxp::{SHOULD_RETRY, VERSION, VERSION_HEADER},
     },
 };
 use dialect::Dialect;
-pub(crate) use direct::DirectCallFormat;
 use error::{ErrorBody, status_of};
 use format::{ListFormat, OxpFormat};
 
@@ -54,9 +52,17 @@ const CALL: Purpose = Purpose::Call(CALL_SPAN);
 const CALL_OF_SINGLE_TOOL: Purpose = Purpose::Call("POST /tools/{tool_id}/call");
 const OPENAPI: Purpose = Purpose::List("openapi");
 
+impl OxpCodec {
+    pub(super) fn new(info: &ServerInfo) -> Self {
+        Self {
+            lists: KeptLists::default(),
+            info: info.clone(),
+        }
+    }
+}
+
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
-        title: None,
         routes: &[
             Route::get("/health", Purpose::Health),
             Route::get("/tools", Purpose::List("list")),
@@ -67,7 +73,6 @@ impl Codec for OxpCodec {
             // The path in the specification's examples.
             Route::post("/call", CALL).alias(),
         ],
-        resource_path: "",
         // RFC 9110, section 12.5.5.
         list_headers: &[("vary", VERSION_HEADER)],
         request_headers: &[IDEMPOTENCY_KEY, "if-none-match", VERSION_HEADER],
@@ -87,16 +92,10 @@ impl Codec for OxpCodec {
             ("/request/secrets", "value"),
             ("/request/authorization", "token"),
         ],
+        ..Declaration::BASE
     };
 
     type Format = OxpFormat;
-
-    fn new(info: &ServerInfo) -> Self {
-        Self {
-            lists: KeptLists::default(),
-            info: info.clone(),
-        }
-    }
 
     fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
         match purpose {
@@ -109,7 +108,8 @@ impl Codec for OxpCodec {
             },
             Purpose::List(_) => request::list(request),
             CALL_OF_SINGLE_TOOL => request::single_tool(request),
-            Purpose::Call(_) => request::call(request),
+            Purpose::Call(_) => request::call(request, Background::Elsewhere),
+            Purpose::Event(_) => request::call(request, Background::InPlace),
         }
     }
 

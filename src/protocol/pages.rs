@@ -25,7 +25,7 @@ use super::{
     First,
     admission::AppState,
     codec::Codec,
-    http::{log_refusal, response_to_refused},
+    exchange::{log_refusal, response_to_refused},
 };
 #[cfg(feature = "oauth")]
 use crate::oauth::Parameters;
@@ -100,7 +100,7 @@ pub(super) async fn check_credentials(
         Err(refusal) => refusal,
     };
     let base = arrival.invocation.base_url.as_deref();
-    let refusal = app.with_sign_in::<First>(refusal, base);
+    let refusal = app.with_sign_in(refusal, base, First::DECLARATION.resource_path);
     if refusal.lacks_credentials() && !logs_absence {
         log.discard();
     } else {

@@ -62,6 +62,15 @@ impl From<Rejection> for Refusal {
 }
 
 impl Refusal {
+    /// Refuses a request that is not a valid one.
+    pub(super) fn malformed(message: &str, detail: impl Into<String>) -> Self {
+        Self::Invalid {
+            reason: Reason::Malformed,
+            message: message.to_owned(),
+            detail: detail.into(),
+        }
+    }
+
     /// Returns the word for this refusal in logs and metrics.
     pub(super) fn reason(&self) -> Reason {
         match self {

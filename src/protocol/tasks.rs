@@ -1,13 +1,13 @@
 //! The driver of tasks: performs a call that was handed over, and logs it like any other.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use super::{admission::AppState, http::log_refusal, refusal::Refusal, wording::Wording};
+use super::{admission::AppState, exchange::log_refusal, refusal::Refusal};
 use crate::{
-    Failure, StoreError,
+    StoreError,
     arrival::{Arrival, Invocation},
     call::background::Ticket,
-    idempotency::deduplication::{RunEnd, task::Start},
+    idempotency::deduplication::task::Start,
     observe::request_log::RequestLog,
 };
 
@@ -39,19 +39,7 @@ pub(crate) async fn perform(
         Err(rejection) => {
             let refusal = Refusal::from(rejection);
             log_refusal(&refusal, &mut log);
-            let wording = Wording::of(&refusal);
-            let mut failure = Failure::new(wording.message);
-            if refusal.retry_after().is_some() {
-                failure = failure.retry();
-            }
-            if let Some(detail) = wording.detail {
-                failure = failure.developer_message(&detail).prompt(detail);
-            }
-            let (claim, result) = (started.claim, Err(failure));
-            let deduplication = &engine.deduplication;
-            deduplication
-                .settle(claim, Duration::ZERO, &result, RunEnd::NotStarted)
-                .await;
+            engine.end_task(started.claim, refusal.into()).await;
         }
     }
     Ok(true)

@@ -12,7 +12,7 @@ use super::{
     sign_in::sentence,
 };
 use crate::{
-    IdError,
+    Failure, IdError,
     call::rejection::{InsufficientScope, Rejection, UnmetRequirements},
     text::{clipped, counted},
 };
@@ -148,6 +148,21 @@ impl Wording {
     /// left out: they concern only the caller.
     pub(super) fn into_detail(self) -> String {
         self.detail.unwrap_or(self.message)
+    }
+}
+
+/// The failure that a call in the background ends with if it is refused.
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let Wording { message, detail } = Wording::of(&refusal);
+        let mut failure = Failure::new(message);
+        if refusal.retry_after().is_some() {
+            failure = failure.retry();
+        }
+        match detail {
+            Some(detail) => failure.developer_message(&detail).prompt(detail),
+            None => failure,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::LambdaFunction;
 use crate::{
     Caller, Failure, IdError, Secret, Server,
     arrival::{Arrival, Invocation},
-    call::{Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
     tool::{id::Selector, output::Output, reason::Reason},
@@ -144,6 +144,7 @@ impl TestCall {
         let call = Call {
             call_id: self.call_id,
             client_context: self.context,
+            background: Background::InPlace,
             ..Call::new(selector, self.input)
         };
         let call = Box::new(call);

@@ -21,7 +21,7 @@ use tracing::subscriber::{DefaultGuard, set_default};
 
 use super::*;
 use crate::{
-    Context, Failure, Server, ServerInfo, Tool, Toolkit,
+    Context, Failure, Server, Tool, Toolkit,
     arrival::Invocation,
     assemble::assemble,
     call::{Call, Outcome},
@@ -45,22 +45,12 @@ struct Ticks(Mutex<Option<UnboundedReceiver<&'static str>>>);
 
 impl Codec for Ticks {
     const DECLARATION: &'static Declaration = &Declaration {
-        title: None,
         routes: &[Route::post("/ticks", Purpose::Call("POST /ticks"))],
-        resource_path: "",
-        list_headers: &[],
-        request_headers: &[],
-        response_headers: &[],
         fixed_headers: &[("x-ticks", "1")],
-        retry_headers: &[],
-        secrets: &[],
+        ..Declaration::BASE
     };
 
     type Format = Option<UnboundedReceiver<&'static str>>;
-
-    fn new(_: &ServerInfo) -> Self {
-        Self(Mutex::new(None))
-    }
 
     fn decode(&self, _: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<Self::Format> {
         let tool_id = str::from_utf8(request.body).unwrap();

@@ -5,9 +5,9 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
-use super::{response::Meta, schema};
+use super::{response::is_empty, schema};
 use crate::{
     ToolDefinition,
     payload::{JsonObject, encoded_size},
@@ -121,8 +121,8 @@ pub(super) struct ListResult<'a> {
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_scope: Option<&'static str>,
-    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
-    meta: Meta<'a>,
+    #[serde(rename = "_meta", skip_serializing_if = "is_empty")]
+    meta: Value,
 }
 
 impl<'a> ListResult<'a> {
@@ -130,7 +130,7 @@ impl<'a> ListResult<'a> {
         pages: &'a [Box<RawValue>],
         page: usize,
         is_modern: bool,
-        meta: Meta<'a>,
+        meta: Value,
     ) -> Self {
         let next = page + 1;
         let no_tools: &RawValue = serde_json::from_str("[]").expect("this is JSON");

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{
     error::ErrorResponse,
     format::McpFormat,
-    response::{CallResult, Meta, encode, encode_error, in_words},
+    response::{CallResult, encode, encode_error, in_words, meta_of},
     tasks,
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
         wording::Wording,
     },
     text::whole_milliseconds,
+    wire::mcp::{PARAMETER_ERRORS, RETRY_AFTER},
 };
 
 /// The text for a gateway that passes on no valid token: its client cannot send one by itself.
@@ -33,11 +34,11 @@ const NO_TOKEN: &str =
 /// Returns the status and the body of a refusal.
 pub(super) fn encode_refusal(
     format: &McpFormat,
-    server_info: &RawValue,
+    server_info: &Value,
     refusal: &Refusal,
 ) -> (StatusCode, Vec<u8>) {
-    match error_of(refusal) {
-        Ok(response) if format.is_bare => {
+    match actionable(refusal) {
+        Err(response) if format.is_bare => {
             let mut text = match refusal {
                 Refusal::Unauthenticated(..) => NO_TOKEN.to_owned(),
                 _ => response.error.message,
@@ -46,35 +47,35 @@ pub(super) fn encode_refusal(
                 let wait = in_words(Duration::from_secs(seconds));
                 text = format!("{text} Try again in {wait}.");
             }
-            let result = CallResult::error(format, &text, Meta::default());
+            let result = CallResult::error(format, &text, Value::Null);
             (StatusCode::OK, encode(format, &result))
         }
-        Ok(response) => (response.status, encode_error(format, &response.error)),
-        Err(rejection) => (
+        Err(response) => (response.status, encode_error(format, &response.error)),
+        Ok(rejection) => (
             StatusCode::OK,
             encode_rejection(format, server_info, rejection),
         ),
     }
 }
 
-fn encode_rejection(format: &McpFormat, server_info: &RawValue, rejection: &Rejection) -> Vec<u8> {
+fn encode_rejection(format: &McpFormat, server_info: &Value, rejection: &Rejection) -> Vec<u8> {
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = format.elicitation.challenge(missing)
     {
-        result["_meta"] = json!(Meta::of(format, server_info));
+        result["_meta"] = meta_of(format, server_info);
         return encode(format, &result);
     }
-    let mut meta = Meta::of(format, server_info);
+    let mut meta = meta_of(format, server_info);
     let mut text = text_of_rejection(format, rejection);
     if let Some(wait) = rejection.retry_after() {
         // The text of a quota says it.
         if rejection.is_temporary() {
             text = format!("{text} Try again in {}.", in_words(wait));
         }
-        meta.retry_after = Some(whole_milliseconds(wait));
+        meta[RETRY_AFTER] = whole_milliseconds(wait).into();
     }
     if let Rejection::InvalidInput(errors) = rejection {
-        meta.parameter_errors = Some(errors);
+        meta[PARAMETER_ERRORS] = json!(errors);
     }
     encode(format, &CallResult::error(format, &text, meta))
 }
@@ -114,11 +115,11 @@ fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
     }
 }
 
-/// Returns the JSON-RPC error for a refusal, or the rejection that a model can act on.
-fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
+/// Returns the rejection that a model can act on, or else the JSON-RPC error.
+fn actionable(refusal: &Refusal) -> Result<&Rejection, ErrorResponse> {
     let wording = || Wording::of(refusal).into_detail();
     let new = |status, code| ErrorResponse::new(status, code, wording());
-    Ok(match refusal {
+    Err(match refusal {
         // Codes outside of JSON-RPC's range are the application's own.
         Refusal::Unauthenticated(_, None) => new(StatusCode::UNAUTHORIZED, 401),
         Refusal::Unauthenticated(_, Some(_)) => {
@@ -147,7 +148,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
                 let message = format!("{}.", Wording::of(refusal).message);
                 ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message)
             }
-            other => return Err(other),
+            other => return Ok(other),
         },
     })
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -18,15 +18,16 @@ use super::{
 use crate::{
     Failure,
     call::Outcome,
+    payload::JsonObject,
     protocol::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},
     },
     text::whole_milliseconds,
-    tool::{output::Output, schema::ParameterErrors},
+    tool::output::Output,
     wire::{
         jsonrpc,
-        mcp::{CALL_ID, PARAMETER_ERRORS, REPLAY, RETRY_AFTER},
+        mcp::{CALL_ID, REPLAY, RETRY_AFTER},
     },
 };
 
@@ -52,44 +53,8 @@ pub(super) struct CallResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
-    meta: Meta<'a>,
-}
-
-/// `_meta` of a result.
-#[derive(Default)]
-pub(super) struct Meta<'a> {
-    /// Every modern result names its server.
-    server_info: Option<&'a RawValue>,
-    call_id: Option<&'a str>,
-    /// The mark of a replayed outcome.
-    is_replay: Option<bool>,
-    /// The time to wait before a retry, in milliseconds.
-    pub(super) retry_after: Option<u64>,
-    /// The reasons why the input is invalid, by the paths of its values.
-    pub(super) parameter_errors: Option<&'a ParameterErrors>,
-}
-
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(info) = self.server_info {
-            map.serialize_entry("io.modelcontextprotocol/serverInfo", info)?;
-        }
-        if let Some(id) = self.call_id {
-            map.serialize_entry(CALL_ID, id)?;
-        }
-        if let Some(is_replay) = self.is_replay {
-            map.serialize_entry(REPLAY, &is_replay)?;
-        }
-        if let Some(wait) = self.retry_after {
-            map.serialize_entry(RETRY_AFTER, &wait)?;
-        }
-        if let Some(errors) = self.parameter_errors {
-            map.serialize_entry(PARAMETER_ERRORS, errors)?;
-        }
-        map.end()
-    }
+    #[serde(rename = "_meta", skip_serializing_if = "is_empty")]
+    meta: Value,
 }
 
 /// Wraps a value that is not an object.
@@ -122,14 +87,16 @@ pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
 
 pub(super) fn encode_outcome(
     format: &McpFormat,
-    server_info: &RawValue,
+    server_info: &Value,
     outcome: &Outcome,
 ) -> Vec<u8> {
-    let mut meta = Meta {
-        call_id: Some(&*outcome.call_id).filter(|it| !it.is_empty()),
-        is_replay: outcome.is_replay.then_some(true),
-        ..Meta::of(format, server_info)
-    };
+    let mut meta = meta_of(format, server_info);
+    if !outcome.call_id.is_empty() {
+        meta[CALL_ID] = json!(outcome.call_id);
+    }
+    if outcome.is_replay {
+        meta[REPLAY] = true.into();
+    }
     match &outcome.result {
         Ok(output) => {
             let is_content = format.output == OutputKind::Content;
@@ -156,10 +123,12 @@ pub(super) fn encode_outcome(
             let question = failure.parts().question.as_ref();
             if let Some(question) = question.filter(|_| !format.is_bare) {
                 let mut result = format.elicitation.question(failure, question);
-                result["_meta"] = json!(meta);
+                result["_meta"] = meta;
                 return encode(format, &result);
             }
-            meta.retry_after = failure.parts().retry_after.map(whole_milliseconds);
+            if let Some(wait) = failure.parts().retry_after {
+                meta[RETRY_AFTER] = whole_milliseconds(wait).into();
+            }
             encode(format, &CallResult::error(format, &text_of(failure), meta))
         }
     }
@@ -176,21 +145,17 @@ pub(super) fn missing_capability(required: &Value) -> RpcError {
 }
 
 impl<'a> CallResult<'a> {
-    fn of(format: &McpFormat, content: Vec<ContentBlock<'a>>, meta: Meta<'a>) -> Self {
+    fn of(format: &McpFormat, content: Vec<ContentBlock<'a>>, meta: Value) -> Self {
         Self {
             result_type: format.is_modern().then_some("complete"),
             content,
             structured_content: None,
             is_error: false,
-            meta: if format.is_bare {
-                Meta::default()
-            } else {
-                meta
-            },
+            meta: if format.is_bare { Value::Null } else { meta },
         }
     }
 
-    pub(super) fn error(format: &McpFormat, text: &'a str, meta: Meta<'a>) -> Self {
+    pub(super) fn error(format: &McpFormat, text: &'a str, meta: Value) -> Self {
         Self {
             is_error: true,
             ..Self::of(format, vec![ContentBlock::text(text)], meta)
@@ -198,21 +163,17 @@ impl<'a> CallResult<'a> {
     }
 }
 
-impl<'a> Meta<'a> {
-    pub(super) fn of(format: &McpFormat, server_info: &'a RawValue) -> Self {
-        Self {
-            server_info: format.is_modern().then_some(server_info),
-            ..Self::default()
-        }
+/// Returns `_meta` of a result. Every modern result names its server.
+pub(super) fn meta_of(format: &McpFormat, server_info: &Value) -> Value {
+    let mut meta = json!({});
+    if format.is_modern() {
+        meta["io.modelcontextprotocol/serverInfo"] = server_info.clone();
     }
+    meta
+}
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.server_info.is_none()
-            && self.call_id.is_none()
-            && self.is_replay.is_none()
-            && self.retry_after.is_none()
-            && self.parameter_errors.is_none()
-    }
+pub(super) fn is_empty(meta: &Value) -> bool {
+    meta.as_object().is_none_or(JsonObject::is_empty)
 }
 
 /// Returns the text of a failure for a model: what went wrong, and what to do next.

@@ -13,7 +13,7 @@ use super::{
     call::output_kind_of,
     error::ErrorResponse,
     format::McpFormat,
-    response::{self, Meta},
+    response::{self, meta_of},
     transport::{CAPABILITIES, TASKS, supports_tasks},
 };
 use crate::{
@@ -47,8 +47,8 @@ pub(super) fn unsupported() -> ErrorResponse {
 }
 
 /// Returns the response to `tools/call` whose call has become a task.
-pub(super) fn created(format: &McpFormat, server_info: &RawValue, task: &Task) -> Vec<u8> {
-    let mut task = of(task, "working", &Meta::of(format, server_info));
+pub(super) fn created(format: &McpFormat, server_info: &Value, task: &Task) -> Vec<u8> {
+    let mut task = of(task, "working", meta_of(format, server_info));
     task["resultType"] = "task".into();
     response::encode(format, &task)
 }
@@ -72,7 +72,7 @@ pub(super) fn decode(
     let id = params["taskId"].as_str().and_then(TaskId::parse);
     let id = id.ok_or_else(unknown)?;
     let engine = Arc::clone(request.engine);
-    let (server_info, largest) = (codec.server_info().to_owned(), request.max_response_size);
+    let (server_info, largest) = (codec.server_info.clone(), request.max_response_size);
     let (name, shows, cancels) = match method {
         "tasks/get" => ("tasks/get", true, false),
         "tasks/cancel" => ("tasks/cancel", false, true),
@@ -91,7 +91,7 @@ pub(super) fn decode(
                 let body = if shows {
                     current(&format, &server_info, task, largest)
                 } else {
-                    let meta = Meta::of(&format, &server_info);
+                    let meta = meta_of(&format, &server_info);
                     response::encode(&format, &json!({"resultType": "complete", "_meta": meta}))
                 };
                 return Reply::json(StatusCode::OK, body);
@@ -113,9 +113,9 @@ pub(super) fn decode(
 }
 
 /// Returns the response to `tasks/get`. An output that is too large to send becomes a failure.
-fn current(format: &McpFormat, server_info: &RawValue, mut task: Task, largest: usize) -> Vec<u8> {
+fn current(format: &McpFormat, server_info: &Value, mut task: Task, largest: usize) -> Vec<u8> {
     let state = std::mem::replace(&mut task.state, TaskState::Working);
-    let of = |status| of(&task, status, &Meta::of(format, server_info));
+    let of = |status| of(&task, status, meta_of(format, server_info));
     let (task, outcome) = match state {
         TaskState::Working => (of("working"), None),
         TaskState::Cancelled => (of("cancelled"), None),
@@ -152,7 +152,7 @@ fn message_of(failure: &Failure) -> String {
 }
 
 /// Returns the result that `tools/call` would have had.
-fn result_of(format: &McpFormat, server_info: &RawValue, outcome: &Outcome) -> Box<RawValue> {
+fn result_of(format: &McpFormat, server_info: &Value, outcome: &Outcome) -> Box<RawValue> {
     let format = McpFormat {
         revision: format.revision,
         output: format.output,
@@ -164,7 +164,7 @@ fn result_of(format: &McpFormat, server_info: &RawValue, outcome: &Outcome) -> B
     RawValue::from_string(body).expect("it has just been encoded")
 }
 
-fn of(task: &Task, status: &str, meta: &Meta<'_>) -> Value {
+fn of(task: &Task, status: &str, meta: Value) -> Value {
     let mut value = json!({
         "resultType": "complete",
         "taskId": task.id.to_string(),

@@ -5,8 +5,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use super::request_error::RequestError;
-use crate::wire;
+use crate::{protocol::refusal::Refusal, tool::reason::Reason, wire};
 
 /// The protocol version in OXP's header dialect, in requests and responses.
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
@@ -56,18 +55,18 @@ impl Dialect {
 }
 
 /// Rejects an unsupported version in the `OXP-Version` header, if present.
-pub(super) fn check_header(headers: &HeaderMap) -> Result<(), RequestError> {
+pub(super) fn check_header(headers: &HeaderMap) -> Result<(), Refusal> {
     let is_supported =
         |value: &http::HeaderValue| value.to_str().is_ok_and(|v| is_supported_version(v.trim()));
     if headers.get_all(VERSION_HEADER).iter().all(is_supported) {
         Ok(())
     } else {
-        Err(RequestError::unsupported_version())
+        Err(unsupported_version())
     }
 }
 
 /// Rejects an unsupported version in a `$schema`.
-pub(super) fn check_schema(schema: Option<&str>) -> Result<(), RequestError> {
+pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Refusal> {
     let Some(schema) = schema else {
         return Ok(());
     };
@@ -81,7 +80,18 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), RequestError> {
     if is_supported {
         Ok(())
     } else {
-        Err(RequestError::unsupported_version())
+        Err(unsupported_version())
+    }
+}
+
+fn unsupported_version() -> Refusal {
+    Refusal::Invalid {
+        reason: Reason::UnsupportedVersion,
+        message: "This version of the protocol is not supported".to_owned(),
+        detail:
+            "The supported versions are OXP 1.0 (OXP-Version: 1.0 or urn:oxp:1.0) and Open Tool \
+                 Calling 1.0 (otc://1.0)."
+                .to_owned(),
     }
 }
 

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::request_error::RequestError;
-use crate::{Secret, payload::JsonObject, protocol::http::LONGEST_SECRET, text::LONGEST_ID};
+use crate::{Secret, payload::JsonObject, protocol::refusal::Refusal, text::LONGEST_ID};
+
+/// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
+/// many encodings.
+const LONGEST_SECRET: usize = 16 * 1024;
 
 /// An object whose fields are taken out one by one, and its path in the body.
 ///
@@ -27,7 +30,7 @@ impl<'a> ObjectFields<'a> {
         Some(self.fields.swap_remove(index).1).filter(|it| !it.is_null())
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, RequestError> {
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -36,13 +39,13 @@ impl<'a> ObjectFields<'a> {
     }
 
     /// Reads a string that must be there.
-    pub(super) fn required(&mut self, name: &str) -> Result<String, RequestError> {
+    pub(super) fn required(&mut self, name: &str) -> Result<String, Refusal> {
         let text = self.text(name)?;
         text.ok_or_else(|| self.invalid_field(name, "is missing"))
     }
 
     /// Reads a string whose length is limited because it is stored, hashed or echoed.
-    pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, RequestError> {
+    pub(super) fn id(&mut self, name: &str) -> Result<Option<String>, Refusal> {
         let id = self.text(name)?;
         if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
             let problem = format!("must have at most {LONGEST_ID} bytes");
@@ -51,7 +54,7 @@ impl<'a> ObjectFields<'a> {
         Ok(id)
     }
 
-    pub(super) fn object(&mut self, name: &str) -> Result<Option<JsonObject>, RequestError> {
+    pub(super) fn object(&mut self, name: &str) -> Result<Option<JsonObject>, Refusal> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
@@ -64,7 +67,7 @@ impl<'a> ObjectFields<'a> {
         &mut self,
         name: &str,
         value: &str,
-    ) -> Result<BTreeMap<String, Secret>, RequestError> {
+    ) -> Result<BTreeMap<String, Secret>, Refusal> {
         let items = match self.take(name) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Array(items)) => items,
@@ -90,11 +93,16 @@ impl<'a> ObjectFields<'a> {
         Ok(secrets)
     }
 
-    fn invalid_field(&self, name: &str, problem: &str) -> RequestError {
+    fn invalid_field(&self, name: &str, problem: &str) -> Refusal {
         invalid_field(&format!("{}{name}", self.path), problem)
     }
 }
 
-fn invalid_field(path: &str, problem: &str) -> RequestError {
-    RequestError::not_understood(format!("'{path}' {problem}."))
+fn invalid_field(path: &str, problem: &str) -> Refusal {
+    not_understood(format!("'{path}' {problem}."))
+}
+
+/// Refuses a request that is not one of OXP.
+pub(super) fn not_understood(detail: impl Into<String>) -> Refusal {
+    Refusal::malformed("The request cannot be understood", detail)
 }

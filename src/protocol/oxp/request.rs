@@ -5,24 +5,23 @@
 
 use std::borrow::Cow;
 
-use http::Uri;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
     dialect::{self, Dialect},
-    fields::ObjectFields,
+    fields::{ObjectFields, not_understood},
     format::{ListFormat, OxpFormat},
-    request_error::RequestError,
 };
 use crate::{
-    call::{Call, ClientContext},
+    call::{Background, Call, ClientContext},
     observe::request_log::RequestNames,
     payload::JsonObject,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         idempotency_key::idempotency_key,
         json::{self, JsonError, JsonScope},
+        refusal::Refusal,
         wording::Wording,
     },
     tool::{id::Selector, reason::Reason},
@@ -90,19 +89,19 @@ const NAMES: JsonScope = JsonScope::Fields(&[
 ]);
 
 /// Decodes a `POST /tools/call` in any dialect.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
+pub(super) fn call(
+    request: &EncodedRequest<'_>,
+    background: Background,
+) -> DecodedRequest<OxpFormat> {
     let mut format = OxpFormat::default();
     let operation = match call_in(&mut format, request) {
-        Ok(call) => Operation::Call(Box::new(call)),
-        Err(error) => Operation::Reject(error.into(), names_in(request.body)),
+        Ok(call) => Operation::Call(Box::new(Call { background, ..call })),
+        Err(error) => Operation::Reject(error, names_in(request.body)),
     };
     DecodedRequest { format, operation }
 }
 
-pub(super) fn call_in(
-    format: &mut OxpFormat,
-    request: &EncodedRequest<'_>,
-) -> Result<Call, RequestError> {
+fn call_in(format: &mut OxpFormat, request: &EncodedRequest<'_>) -> Result<Call, Refusal> {
     let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(format, body)?;
@@ -124,7 +123,7 @@ pub(super) fn call_in(
     Ok(Call {
         call_id: match call_id {
             // Other paths have the id in the header only.
-            None => idempotency_key(headers).map_err(RequestError::not_understood)?,
+            None => idempotency_key(headers).map_err(not_understood)?,
             call_id => call_id,
         },
         trace_id,
@@ -134,10 +133,15 @@ pub(super) fn call_in(
 }
 
 /// Reads a tool id. The error names the id that may be meant by an invalid one.
-fn selector_in(tool_id: &str, request: &EncodedRequest<'_>) -> Result<Selector, RequestError> {
-    tool_id.parse::<Selector>().map_err(|error| RequestError {
-        reason: Reason::InvalidToolId,
-        wording: Wording::invalid_tool_id(&error, id_for(tool_id, request).as_deref()),
+fn selector_in(tool_id: &str, request: &EncodedRequest<'_>) -> Result<Selector, Refusal> {
+    tool_id.parse::<Selector>().map_err(|error| {
+        let closest = id_for(tool_id, request);
+        let Wording { message, detail } = Wording::invalid_tool_id(&error, closest.as_deref());
+        Refusal::Invalid {
+            reason: Reason::InvalidToolId,
+            message,
+            detail: detail.unwrap_or_default(),
+        }
     })
 }
 
@@ -158,7 +162,7 @@ fn id_for(text: &str, request: &EncodedRequest<'_>) -> Option<String> {
 fn opened(
     format: &mut OxpFormat,
     body: JsonObject,
-) -> Result<(JsonObject, Option<String>), RequestError> {
+) -> Result<(JsonObject, Option<String>), Refusal> {
     let detail = match (has(&body, "request"), has(&body, "tool_id")) {
         (false, true) => return Ok((body, None)),
         (true, false) => {
@@ -174,12 +178,12 @@ fn opened(
             "The body has neither 'tool_id' (a bare request) nor 'request' (an envelope)."
         }
     };
-    Err(RequestError::not_understood(detail))
+    Err(not_understood(detail))
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
 pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
-    let tool_id = tool_id_in(request.uri.map_or("", Uri::path));
+    let tool_id = tool_id_in(request.uri.path());
     let call_id = idempotency_key(request.headers);
     let format = Dialect::Path.into();
     let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
@@ -190,7 +194,7 @@ pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFor
                 call_id: call_id.ok().flatten(),
                 trace_id: None,
             };
-            Operation::Reject(error.into(), names)
+            Operation::Reject(error, names)
         }
     };
     DecodedRequest { format, operation }
@@ -200,14 +204,14 @@ fn call_of_single_tool(
     tool_id: &str,
     call_id: Result<Option<String>, String>,
     request: &EncodedRequest<'_>,
-) -> Result<Call, RequestError> {
+) -> Result<Call, Refusal> {
     let bytes = request.body;
     let input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
         bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
     });
     dialect::check_header(request.headers)?;
-    let call_id = call_id.map_err(RequestError::not_understood)?;
+    let call_id = call_id.map_err(not_understood)?;
     let selector = selector_in(tool_id, request)?;
     Ok(Call {
         call_id,
@@ -223,7 +227,7 @@ fn tool_id_in(path: &str) -> Cow<'_, str> {
 }
 
 /// Collects the names in a rejected request, for the log.
-pub(super) fn names_in(body: &[u8]) -> RequestNames {
+fn names_in(body: &[u8]) -> RequestNames {
     let Some(Value::Object(mut body)) = json::read_leniently(body, &NAMES) else {
         return RequestNames::default();
     };
@@ -248,7 +252,7 @@ pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
     let (format, operation) = match list_format_of(&mut dialect, request) {
         Ok(list) => (list.into(), Operation::List),
         Err(error) => {
-            let operation = Operation::Reject(error.into(), RequestNames::default());
+            let operation = Operation::Reject(error, RequestNames::default());
             (dialect.into(), operation)
         }
     };
@@ -258,7 +262,7 @@ pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
 fn list_format_of(
     dialect: &mut Dialect,
     request: &EncodedRequest<'_>,
-) -> Result<ListFormat, RequestError> {
+) -> Result<ListFormat, Refusal> {
     let headers = request.headers;
     let schema = match request.body.trim_ascii() {
         [] => None,
@@ -278,21 +282,19 @@ fn list_format_of(
     Ok(format)
 }
 
-fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, RequestError> {
+fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, Refusal> {
     match json::read(body, scope, max_values) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(RequestError::not_understood(
-            "The body must be a JSON object.",
-        )),
-        Err(_) if body.is_empty() => Err(RequestError::malformed(
+        Ok(_) => Err(not_understood("The body must be a JSON object.")),
+        Err(_) if body.is_empty() => Err(Refusal::malformed(
             "The request is empty",
             "The body must be a JSON object with the call.",
         )),
-        Err(JsonError::Syntax(error)) => Err(RequestError::malformed(
+        Err(JsonError::Syntax(error)) => Err(Refusal::malformed(
             "The request is not valid JSON",
             format!("The body is not valid JSON: {error}"),
         )),
-        Err(JsonError::Rejected(sentence)) => Err(RequestError::not_understood(sentence)),
+        Err(JsonError::Rejected(sentence)) => Err(not_understood(sentence)),
     }
 }
 
@@ -317,9 +319,9 @@ fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
 }
 
 /// Reads `input` or `inputs`: the OTC text has the latter in one place.
-fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, RequestError> {
+fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, Refusal> {
     match (body.object("input")?, body.object("inputs")?) {
-        (Some(_), Some(_)) => Err(RequestError::not_understood(format!(
+        (Some(_), Some(_)) => Err(not_understood(format!(
             "The body has both '{0}input' and '{0}inputs'.",
             body.path
         ))),
@@ -327,7 +329,7 @@ fn input(body: &mut ObjectFields<'_>) -> Result<JsonObject, RequestError> {
     }
 }
 
-fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, RequestError> {
+fn context(body: &mut ObjectFields<'_>) -> Result<ClientContext, Refusal> {
     let Some(context) = body.object("context")? else {
         return Ok(ClientContext::default());
     };

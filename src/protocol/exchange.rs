@@ -1,0 +1,308 @@
+//! The exchange of one request and its response, below the drivers: decoding, the engine, encoding
+//! and the log line.
+//!
+//! A driver admits a request in its own way. Everything after that is here, and the same for all
+//! protocols: size limits, the headers for replays and retries, and responses that are streams.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+
+use super::{
+    admission::{AppState, AuthenticatedRequest},
+    body::streamed,
+    codec::{
+        Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, TaskRequest, reply,
+        streamed_reply,
+    },
+    json::{max_values, repaired},
+    json_response::insert,
+    refusal::{LONGEST_RETRY, Refusal},
+    sign_in::www_authenticate,
+    wording::Wording,
+};
+use crate::{
+    Caller,
+    arrival::Arrival,
+    call::{Call, Outcome, rejection::Rejection},
+    observe::request_log::RequestLog,
+    payload::{encoded_size, fits},
+    quotas::counters::ExceededQuota,
+    tool::reason::Reason,
+    wire,
+};
+
+/// The mark of a replayed response.
+const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
+
+/// The state of a quota, and its definition.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The response headers that clients read, common to all protocols.
+pub(super) const RESPONSE_HEADERS: &[&str] = &[
+    "allow",
+    "content-type",
+    "etag",
+    wire::REPLAY,
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+];
+
+/// One request and its response.
+pub(super) struct Exchange<P> {
+    app: Arc<AppState>,
+    protocol: Arc<P>,
+    arrival: Arrival,
+    log: RequestLog,
+    /// The path that access tokens are issued for, after the server's URL.
+    resource_path: &'static str,
+}
+
+impl<P: Codec> Exchange<P> {
+    pub(super) fn begin(
+        app: &Arc<AppState>,
+        protocol: Arc<P>,
+        arrival: &Arrival,
+        headers: &HeaderMap,
+        purpose: Purpose,
+    ) -> Self {
+        let (name, span) = (purpose.name(), purpose.span());
+        Self {
+            log: RequestLog::begin(&app.observer, arrival.clone(), headers, name, span),
+            app: Arc::clone(app),
+            protocol,
+            arrival: arrival.clone(),
+            resource_path: match purpose {
+                Purpose::Event(_) => "",
+                _ => P::DECLARATION.resource_path,
+            },
+        }
+    }
+
+    /// Responds to a request that has been admitted, or refuses it in the format of a request that
+    /// was not decoded.
+    pub(super) async fn respond(
+        mut self,
+        purpose: Purpose,
+        admitted: Result<AuthenticatedRequest, Refusal>,
+        undecoded: P::Format,
+    ) -> Response {
+        let mut request = match admitted {
+            Ok(request) => request,
+            Err(refusal) => return self.refuse(&undecoded, refusal),
+        };
+        let decoded = self.decode(purpose, &request);
+        let (mut format, operation) = (decoded.format, decoded.operation);
+        self.log.set_caller(P::dialect(&format), &request.caller);
+        if let Some(headers) = P::trace_headers(&format) {
+            self.log.set_trace(headers, None);
+        }
+        match operation {
+            Operation::Call(mut call) => {
+                call.room = request.room.take();
+                let chunks = self.arrival.invocation.streams;
+                let chunks = chunks.then(|| P::early_chunks(&mut format, &mut call));
+                let response = async move { self.call(&format, call, request).await };
+                let Some(chunks) = chunks.flatten() else {
+                    return response.await;
+                };
+                let body = streamed(chunks, Box::pin(response)).await;
+                body.map_or_else(|whole| whole, streamed_reply::<P>)
+            }
+            Operation::List => {
+                self.log.set_list();
+                self.list(&format, &request)
+            }
+            Operation::Respond(it) => {
+                self.log.discard();
+                respond::<P>(it)
+            }
+            Operation::Task(it) => self.task(it, &request.caller).await,
+            Operation::Refuse(it) => {
+                self.log.set_names(&request.parts.headers, &it.names);
+                self.log.write_rejection(it.reason, &it.detail, None);
+                reply::<P>(it.status, it.body)
+            }
+            Operation::Reject(refusal, names) => {
+                self.log.set_names(&request.parts.headers, &names);
+                self.refuse(&format, refusal)
+            }
+        }
+    }
+
+    /// Decodes a request. One with unpaired surrogates is repaired only if it would be refused.
+    fn decode(
+        &self,
+        purpose: Purpose,
+        request: &AuthenticatedRequest,
+    ) -> DecodedRequest<P::Format> {
+        let app = &self.app;
+        let decode = |body: &[u8]| {
+            let encoded = EncodedRequest {
+                headers: &request.parts.headers,
+                uri: &request.parts.uri,
+                extensions: &request.parts.extensions,
+                body,
+                engine: &app.engine,
+                caller: &request.caller,
+                names: &app.names,
+                max_values: max_values(app.max_request_size),
+                max_response_size: self.arrival.invocation.max_response_size,
+            };
+            self.protocol.decode(purpose, &encoded)
+        };
+        let decoded = decode(&request.body);
+        let body = match decoded.operation {
+            Operation::Refuse(_) | Operation::Reject(..) => repaired(&request.body),
+            _ => None,
+        };
+        body.map_or(decoded, |body| decode(&body))
+    }
+
+    async fn call(
+        &mut self,
+        format: &P::Format,
+        call: Box<Call>,
+        request: AuthenticatedRequest,
+    ) -> Response {
+        if let Some(name) = call.trace_id.as_deref() {
+            self.log.set_trace(&request.parts.headers, Some(name));
+        }
+        let (engine, arrival) = (&self.app.engine, self.arrival.clone());
+        let trail = &mut self.log.trail;
+        match engine.call(call, arrival, request.caller, trail).await {
+            Ok(outcome) => self.outcome(format, outcome),
+            Err(rejection) => self.refuse(format, rejection.into()),
+        }
+    }
+
+    /// Encodes an outcome. An output that is too large to send becomes a failure.
+    fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
+        let largest = self.arrival.invocation.max_response_size;
+        let (mut status, mut body) = self.protocol.outcome(format, &outcome);
+        if !fits(&body, largest) {
+            outcome.replace_too_large(encoded_size(&body), largest);
+            (status, body) = self.protocol.outcome(format, &outcome);
+        }
+        self.log.write_call(&outcome.summary());
+        let mut response = reply::<P>(status, body);
+        if outcome.is_replay {
+            let headers = response.headers_mut();
+            headers.insert(REPLAY, HeaderValue::from_static("true"));
+        }
+        response
+    }
+
+    fn list(&mut self, format: &P::Format, request: &AuthenticatedRequest) -> Response {
+        let invocation = &self.arrival.invocation;
+        let url = self.app.public_url.resolve(invocation.base_url.as_deref());
+        let tools = self.app.listed_tools(&request.caller, url.as_deref());
+        let list = self.protocol.list(format, &tools);
+        if let Some(mut response) = list.response(&request.parts, invocation.max_response_size) {
+            insert(response.headers_mut(), P::DECLARATION.fixed_headers);
+            insert(response.headers_mut(), P::DECLARATION.list_headers);
+            self.log.write_list(None);
+            return response;
+        }
+        let detail = "The list of tools is larger than the event source of this function can send.";
+        let (status, body) = self.protocol.list_error(format, detail);
+        self.log.write_list(Some(detail));
+        reply::<P>(status, body)
+    }
+
+    async fn task(&mut self, it: TaskRequest, caller: &Caller) -> Response {
+        let engine = &self.app.engine;
+        let found = engine.task(&it.id, caller, it.cancels).await;
+        let tool = match &found {
+            Ok(Some(task)) => Ok(engine.tool_of(task)),
+            Ok(None) => Err((Reason::Malformed, "The caller has no such task.".into())),
+            Err(error) => Err((Reason::Unprotected, error.to_string())),
+        };
+        self.log.write_task(it.name, tool);
+        respond::<P>((it.reply)(found))
+    }
+
+    fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
+        let base = self.arrival.invocation.base_url.as_deref();
+        let refusal = self.app.with_sign_in(refusal, base, self.resource_path);
+        log_refusal(&refusal, &mut self.log);
+        response_to_refused(&*self.protocol, format, &refusal)
+    }
+}
+
+pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
+    let detail = match refusal {
+        Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
+        other => Wording::of(other).into_detail(),
+    };
+    let errors = match refusal {
+        Refusal::Rejected(Rejection::InvalidInput(errors), _) => Some(errors),
+        _ => None,
+    };
+    log.write_rejection(refusal.reason(), &detail, errors);
+}
+
+pub(super) fn response_to_refused<P: Codec>(
+    protocol: &P,
+    format: &P::Format,
+    refusal: &Refusal,
+) -> Response {
+    let (status, body) = protocol.refusal(format, refusal);
+    let mut response = reply::<P>(status, body);
+    let headers = response.headers_mut();
+    let is_about_credentials = matches!(
+        refusal,
+        Refusal::Unauthenticated(..) | Refusal::Rejected(Rejection::InsufficientScope(_), _)
+    );
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) && is_about_credentials {
+        headers.insert(WWW_AUTHENTICATE, www_authenticate(refusal));
+    }
+    if matches!(refusal, Refusal::Encoded) {
+        // RFC 9110, 12.5.3.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    if let Some(seconds) = refusal.retry_after() {
+        headers.insert(RETRY_AFTER, seconds.into());
+        if seconds <= LONGEST_RETRY {
+            insert(headers, P::DECLARATION.retry_headers);
+        }
+        if let Refusal::Rejected(Rejection::QuotaExceeded(quota), _) = refusal {
+            insert_rate_limit(headers, quota, seconds);
+        }
+    }
+    response
+}
+
+/// Adds what clients can read about a quota: draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4.
+fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u64) {
+    let (subject, limit) = (&quota.subject, quota.limit);
+    let window = quota.window.as_secs();
+    for (name, value) in [
+        (RATE_LIMIT, format!("\"{subject}\";r=0;t={seconds}")),
+        (
+            RATE_LIMIT_POLICY,
+            format!("\"{subject}\";q={limit};w={window}"),
+        ),
+    ] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn respond<P: Codec>(it: Reply) -> Response {
+    let is_empty = it.body.is_empty();
+    let mut response = reply::<P>(it.status, it.body);
+    if is_empty {
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    insert(response.headers_mut(), it.headers);
+    response
+}
