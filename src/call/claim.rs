@@ -20,13 +20,13 @@ const LONGEST_COUNT: Duration = Duration::from_secs(3);
 impl PreparedCall {
     /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
     /// the user had granted was rejected, the user is challenged again.
-    pub(super) async fn run_once(self) -> Result<Outcome, Rejection> {
+    pub(super) async fn run_once(mut self) -> Result<Outcome, Rejection> {
         if let Background::Started(claim) = &self.execution.background {
             let claim = Claim::clone(claim);
             return self.perform_task(claim).await;
         }
         let reauthorization = self.reauthorization();
-        let outcome = if let Some(identity) = self.identity() {
+        let outcome = if let Some(identity) = self.identity.take() {
             self.run_claimed(identity).await?
         } else {
             self.execution.count(self.user_id.as_deref()).await?;
@@ -101,19 +101,6 @@ impl PreparedCall {
                 })
             }
         }
-    }
-
-    fn identity(&self) -> Option<CallIdentity> {
-        let execution = &self.execution;
-        let call_id = execution.recorded_id()?;
-        let fingerprint = self.fingerprint.clone()?;
-        let tool = &execution.entry.id;
-        Some(CallIdentity::new(
-            &execution.caller,
-            tool,
-            call_id,
-            fingerprint,
-        ))
     }
 }
 

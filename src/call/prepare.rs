@@ -12,6 +12,7 @@ use super::{
 use crate::{
     Context, Requirements, Secret, StoreError,
     challenge::Challenge,
+    idempotency::CallIdentity,
     secrets::CacheUse,
     tool::{
         context::{ContextInner, SecretSource},
@@ -43,7 +44,7 @@ pub(super) struct PreparedCall {
     pub(super) trace_id: Option<String>,
     pub(super) answers: Option<Answers>,
     pub(super) run: Run,
-    pub(super) fingerprint: Option<String>,
+    pub(super) identity: Option<CallIdentity>,
     pub(super) stored: Option<Vec<u8>>,
     pub(super) values: RequirementValues,
 }
@@ -57,7 +58,7 @@ impl ValidatedCall {
             mut client_context,
             trace_id,
             run,
-            fingerprint,
+            identity,
             stored,
         } = self;
         let mut values = RequirementValues::default();
@@ -69,7 +70,7 @@ impl ValidatedCall {
             answers: client_context.answers,
             trace_id,
             run,
-            fingerprint,
+            identity,
             stored,
             values,
         });

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Caller, Secret,
-    idempotency::fingerprint_of,
+    idempotency::{CallIdentity, fingerprint_of},
     observe::confidential,
     tool::{parts::Run, repeats::RepeatPolicy},
 };
@@ -25,8 +25,8 @@ pub(super) struct ValidatedCall {
     pub(super) trace_id: Option<String>,
     /// The tool's run, with its input decoded.
     pub(super) run: Run,
-    /// A hash of the call, if the call is deduplicated.
-    pub(super) fingerprint: Option<String>,
+    /// The identity of the call, if it is deduplicated.
+    pub(super) identity: Option<CallIdentity>,
     /// The call, if it is handed over.
     pub(super) stored: Option<Vec<u8>>,
 }
@@ -61,7 +61,7 @@ impl ResolvedCall {
         result?.map_err(Rejection::InvalidInput)?;
         schema.normalize(&mut input);
         // Computed before decoding, which consumes the input.
-        let fingerprint = execution.fingerprint(&input, &call.client_context);
+        let identity = execution.identity(&input, &call.client_context);
         let stored = execution.stored(&input, call.trace_id.as_ref(), &call.client_context);
         let run = entry.tool.decode(input);
         let run = run.map_err(Rejection::InvalidInput)?;
@@ -70,27 +70,22 @@ impl ResolvedCall {
             client_context: call.client_context,
             trace_id: call.trace_id,
             run,
-            fingerprint,
+            identity,
             stored,
         })
     }
 }
 
 impl Execution {
-    /// Returns a hash of the call, if the call is deduplicated.
-    fn fingerprint(&self, input: &Value, context: &ClientContext) -> Option<String> {
+    /// Returns the identity of the call, if it is deduplicated.
+    fn identity(&self, input: &Value, context: &ClientContext) -> Option<CallIdentity> {
         let is_recorded =
             self.entry.tool.policy != RepeatPolicy::Idempotent || self.is_handed_over();
         let is_deduplicated = is_recorded && self.engine.deduplication.is_on();
         let call_id = self.recorded_id().filter(|_| is_deduplicated)?;
-        let (user, credentials) = (context.user_id.as_deref(), self.credentials(context));
-        Some(fingerprint_of(
-            &self.entry.id,
-            user,
-            input,
-            call_id,
-            &credentials,
-        ))
+        let (user, tool) = (context.user_id.as_deref(), &self.entry.id);
+        let fingerprint = fingerprint_of(tool, user, input, call_id, &self.credentials(context));
+        Some(CallIdentity::new(&self.caller, tool, call_id, fingerprint))
     }
 
     /// Returns the tokens and secrets that the call carries for its tool. They are part of the

@@ -173,10 +173,9 @@ impl Deduplication {
         limits: impl Fn() -> ClaimLimits,
         task: Option<&NewTask>,
     ) -> Result<ClaimResult, ClaimError> {
-        let Some(shared) = &self.idempotency.store else {
+        let Some(store) = &self.idempotency.store else {
             return Ok(ClaimResult::Unclaimed);
         };
-        let store = &**shared;
         let started = tokio::time::Instant::now();
         let first = limits();
         let usual = || self.idempotency.wait_for.min(first.tool / 2);
@@ -184,53 +183,25 @@ impl Deduplication {
         let mut running = None;
         let mut pause = Duration::from_millis(50);
         loop {
-            let (current, now) = (limits(), self.clock.now());
-            let mut record = self.new_claim(&identity, policy, current, now);
-            if let Some(task) = task {
-                task.turn(&mut record, now, self.idempotency.expire_after);
-            }
-            let deadline = current.deadline;
+            let current = limits();
+            let claim = self.new_claim(&identity, policy, current, task);
             let limit = self.idempotency.timeout.min(current.tool / 2);
-            let claim = (&*identity.key, &record);
-            let existing = match self.write_claim(store, claim, now, limit).await {
-                Ok(None) => {
-                    let key = identity.key;
-                    return Ok(ClaimResult::Claimed(Claim {
-                        key,
-                        record,
-                        deadline,
-                    }));
+            match self.write_claim(&**store, &claim, limit).await {
+                Ok(None) => return Ok(ClaimResult::Claimed(claim)),
+                Ok(Some(existing)) if existing.fingerprint != identity.fingerprint => {
+                    return Err(ClaimError::IdReused);
                 }
-                Ok(Some(existing)) => existing,
+                Ok(Some(existing)) => match self.recorded_outcome(&existing) {
+                    Some(outcome) => return Ok(ClaimResult::Duplicate(outcome)),
+                    None => running = Some(existing),
+                },
                 // An earlier attempt found that the call is running elsewhere.
                 Err(_) if running.is_some() => {
-                    self.withdraw_claim(store, &identity.key, &record, deadline)
-                        .await;
+                    self.withdraw(claim).await;
                     break;
                 }
-                // A full store is reachable, and knows calls that must not run twice.
-                Err(error)
-                    if self.idempotency.runs_unprotected
-                        && error.is_temporary()
-                        && !error.is_full() =>
-                {
-                    self.withdraw_in_background(shared, identity.key, &record);
-                    tracing::error!(%error, "the call runs without deduplication");
-                    return Ok(ClaimResult::Unclaimed);
-                }
-                Err(error) => {
-                    self.withdraw_claim(store, &identity.key, &record, deadline)
-                        .await;
-                    return Err(ClaimError::Unprotected(error));
-                }
-            };
-            if existing.fingerprint != identity.fingerprint {
-                return Err(ClaimError::IdReused);
+                Err(error) => return self.run_unclaimed(store, claim, error).await,
             }
-            if let Some(outcome) = self.recorded_outcome(&existing) {
-                return Ok(ClaimResult::Duplicate(outcome));
-            }
-            running = Some(existing);
             let left = patience.saturating_sub(started.elapsed());
             if left.is_zero() {
                 break;

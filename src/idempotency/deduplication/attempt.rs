@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{ClaimLimits, Deduplication};
+use super::{Claim, ClaimError, ClaimLimits, ClaimResult, Deduplication, task::NewTask};
 use crate::{
     StoreError,
     idempotency::{CallIdentity, CallRecord, CallState},
@@ -27,8 +27,9 @@ impl Deduplication {
         identity: &CallIdentity,
         policy: RepeatPolicy,
         limits: ClaimLimits,
-        now: SystemTime,
-    ) -> CallRecord {
+        task: Option<&NewTask>,
+    ) -> Claim {
+        let now = self.clock.now();
         let to_settle = self.idempotency.timeout + GRACE;
         let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
         // With no time left, nothing runs, so clocks do not matter.
@@ -40,7 +41,7 @@ impl Deduplication {
         };
         let expires_at = (now + self.idempotency.expire_after).max(over_at);
         let at_most_once = policy == RepeatPolicy::AtMostOnce;
-        CallRecord {
+        let mut record = CallRecord {
             claim: store::new_version(),
             fingerprint: identity.fingerprint.clone(),
             at_most_once,
@@ -48,6 +49,14 @@ impl Deduplication {
             task: None,
             free_at: if at_most_once { expires_at } else { over_at },
             expires_at,
+        };
+        if let Some(task) = task {
+            task.turn(&mut record, now, self.idempotency.expire_after);
+        }
+        Claim {
+            key: identity.key.clone(),
+            record,
+            deadline: limits.deadline,
         }
     }
 
@@ -55,15 +64,14 @@ impl Deduplication {
     pub(super) async fn write_claim(
         &self,
         store: &dyn Store,
-        (key, record): (&str, &CallRecord),
-        now: SystemTime,
+        claim: &Claim,
         limit: Duration,
     ) -> Result<Option<CallRecord>, StoreError> {
         let write = Write {
-            id: key,
-            record: &record.clone().into_stored(),
+            id: &claim.key,
+            record: &claim.record.clone().into_stored(),
             over: Over::Nothing,
-            now,
+            now: self.clock.now(),
         };
         match store::put(store, limit, write).await? {
             PutOutcome::Written => Ok(None),
@@ -74,40 +82,45 @@ impl Deduplication {
         }
     }
 
-    /// Withdraws a claim that may have been written although the store did not confirm it. The call
-    /// must not run afterwards. Returns false if it may: it is a task that has changed since, or the
-    /// store does not respond.
+    /// Lets a call run although its claim may not have been written, if the owner prefers that, or
+    /// returns the error.
+    pub(super) async fn run_unclaimed(
+        &self,
+        store: &Arc<dyn Store>,
+        claim: Claim,
+        error: StoreError,
+    ) -> Result<ClaimResult, ClaimError> {
+        // A full store is reachable, and knows calls that must not run twice.
+        let is_unreachable = error.is_temporary() && !error.is_full();
+        if !self.idempotency.runs_unprotected || !is_unreachable {
+            self.withdraw(claim).await;
+            return Err(ClaimError::Unprotected(error));
+        }
+        let (store, limit, now) = (
+            Arc::clone(store),
+            self.idempotency.timeout,
+            self.clock.now(),
+        );
+        tokio::spawn(async move {
+            // If this fails too, the claim expires by itself.
+            let _ = undo(&*store, limit, claim, now).await;
+        });
+        tracing::error!(%error, "the call runs without deduplication");
+        Ok(ClaimResult::Unclaimed)
+    }
+
+    /// Withdraws a claim that may have been written although the store did not confirm it, or whose
+    /// call was not handed over. The call must not run afterwards. Returns false if it may: it is a
+    /// task that has been started or cancelled since, or the store does not respond.
     ///
     /// Must finish before the response is sent: afterwards the platform may stop the process.
-    pub(super) async fn withdraw_claim(
-        &self,
-        store: &dyn Store,
-        key: &str,
-        record: &CallRecord,
-        deadline: Option<SystemTime>,
-    ) -> bool {
-        let limit = self.time_to_settle(deadline);
-        let undone = undo(store, limit, (key, record), self.clock.now()).await;
+    pub(crate) async fn withdraw(&self, claim: Claim) -> bool {
+        let limit = self.time_to_settle(claim.deadline);
+        let undone = undo(self.store(), limit, claim, self.clock.now()).await;
         undone.unwrap_or_else(|error| {
             tracing::debug!(%error, "a withdrawn claim may still be in the store");
             false
         })
-    }
-
-    /// Withdraws a claim that may have been written, in the background, while its call runs
-    /// unclaimed.
-    pub(super) fn withdraw_in_background(
-        &self,
-        store: &Arc<dyn Store>,
-        key: String,
-        record: &CallRecord,
-    ) {
-        let (store, record) = (Arc::clone(store), record.clone());
-        let (limit, now) = (self.idempotency.timeout, self.clock.now());
-        tokio::spawn(async move {
-            // If this fails too, the claim expires by itself.
-            let _ = undo(&*store, limit, (&key, &record), now).await;
-        });
     }
 }
 
@@ -116,19 +129,19 @@ impl Deduplication {
 async fn undo(
     store: &dyn Store,
     limit: Duration,
-    (key, claim): (&str, &CallRecord),
+    claim: Claim,
     now: SystemTime,
 ) -> Result<bool, StoreError> {
-    let mut ended = claim.clone();
+    let (id, version, mut ended) = (&*claim.key, claim.record.claim, claim.record);
     if !ended.end() {
-        let deleted = within(limit, store.delete(key, claim.claim)).await;
+        let deleted = within(limit, store.delete(id, version)).await;
         return deleted.flatten().map(|()| true);
     }
     ended.claim = store::new_version();
     let write = Write {
-        id: key,
+        id,
         record: &ended.into_stored(),
-        over: Over::Version(claim.claim),
+        over: Over::Version(version),
         now,
     };
     let outcome = store::put(store, limit, write).await?;

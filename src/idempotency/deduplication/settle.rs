@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{Claim, Deduplication, RunEnd};
+use super::{Claim, Deduplication, RunEnd, task::ALWAYS};
 use crate::{
     Failure,
     idempotency::{CallRecord, CallState, outcome::encode, record::OUTCOME},
@@ -21,51 +21,54 @@ impl Deduplication {
         result: &Result<Output, Failure>,
         end: RunEnd,
     ) {
-        if claim.record.task.is_some() {
-            return self.settle_task(claim, duration, result, end).await;
-        }
-        let Some(store) = self.idempotency.store.as_deref() else {
-            return;
-        };
+        let (store, now) = (self.store(), self.clock.now());
         let Claim {
             key,
-            record,
+            mut record,
             deadline,
         } = claim;
-        let limit = self.time_to_settle(deadline);
-        match settlement(record.at_most_once, result, end) {
-            // The tool may still have its effect.
-            Settlement::Wait => {}
-            Settlement::Release => {
-                let released = within(limit, store.delete(&key, record.claim)).await;
-                if let Err(error) = released.flatten() {
-                    tracing::warn!(
-                        %error,
-                        "a claim could not be released; it blocks repeated calls until it expires"
-                    );
+        let (over, limit) = (record.claim, self.time_to_settle(deadline));
+        let settlement = settlement(record.at_most_once, result, end);
+        if record.task.is_some() {
+            // Kept in any case: nobody else has the outcome. A repeated call may replace the record
+            // if it could have a better one.
+            match settlement {
+                Settlement::Record => record.free_at = record.expires_at,
+                Settlement::Release => record.free_at = ALWAYS,
+                Settlement::Wait => {}
+            }
+            record.renew(now);
+        } else {
+            match settlement {
+                // The tool may still have its effect.
+                Settlement::Wait => return,
+                Settlement::Release => {
+                    let released = within(limit, store.delete(&key, over)).await;
+                    if let Err(error) = released.flatten() {
+                        tracing::warn!(
+                            %error,
+                            "a claim could not be released; it blocks repeated calls until it expires"
+                        );
+                    }
+                    return;
+                }
+                Settlement::Record => {
+                    record.expires_at = now + self.idempotency.expire_after;
+                    record.free_at = record.expires_at;
                 }
             }
-            Settlement::Record => {
-                let expires_at = self.clock.now() + self.idempotency.expire_after;
-                let outcome = encode(duration, result);
-                let record = CallRecord {
-                    state: if outcome.len() <= store.largest_field() {
-                        CallState::Finished(outcome)
-                    } else {
-                        CallState::OutcomeDropped
-                    },
-                    free_at: expires_at,
-                    expires_at,
-                    ..record
-                };
-                let over = record.claim;
-                self.record(store, &key, record, over, limit).await;
-            }
         }
+        let outcome = encode(duration, result);
+        record.state = if outcome.len() <= store.largest_field() {
+            CallState::Finished(outcome)
+        } else {
+            CallState::OutcomeDropped
+        };
+        self.record(store, &key, record, over, limit).await;
     }
 
     /// Replaces a claim with a record, and retries until the time is up.
-    pub(super) async fn record(
+    async fn record(
         &self,
         store: &dyn Store,
         key: &str,

@@ -6,23 +6,22 @@
 use std::time::{Duration, SystemTime};
 
 use super::{
-    Claim, Deduplication, RecordedOutcome, RunEnd,
+    Claim, Deduplication, RecordedOutcome,
     attempt::{CLOCK_MARGIN, GRACE},
     replay::{cut_off, is_over},
-    settle::{Settlement, settlement},
 };
 use crate::{
     Failure, StoreError,
     idempotency::{CallRecord, CallState, outcome::encode, record::TaskRecord},
     store::{self, Change, Store, update},
-    tool::{output::Output, reason::Reason},
+    tool::reason::Reason,
 };
 
 /// The time within which a task has to start.
 pub(crate) const LONGEST_QUEUE: Duration = Duration::from_mins(5);
 
 /// The time from which a record is free that is free by any clock.
-const ALWAYS: SystemTime = SystemTime::UNIX_EPOCH;
+pub(super) const ALWAYS: SystemTime = SystemTime::UNIX_EPOCH;
 
 /// The limits of the time after which an owner should ask again.
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
@@ -197,7 +196,7 @@ impl CallRecord {
     }
 
     /// Makes the record the next version of a task.
-    fn renew(&mut self, now: SystemTime) {
+    pub(super) fn renew(&mut self, now: SystemTime) {
         self.claim = store::new_version();
         if let Some(task) = &mut self.task {
             task.updated_at = now;
@@ -309,49 +308,10 @@ impl Deduplication {
         Ok(claim.is_cancelled())
     }
 
-    /// Records how a task has ended. Unlike that of another call, it is kept in any case: nobody else
-    /// has it. A repeated call may replace the record if it could have a better outcome.
-    pub(super) async fn settle_task(
-        &self,
-        claim: Claim,
-        duration: Duration,
-        result: &Result<Output, Failure>,
-        end: RunEnd,
-    ) {
-        let (store, now) = (self.store(), self.clock.now());
-        let limit = self.time_to_settle(claim.deadline);
-        let (over, mut record) = (claim.record.claim, claim.record);
-        match settlement(record.at_most_once, result, end) {
-            Settlement::Record => record.free_at = record.expires_at,
-            Settlement::Release => record.free_at = ALWAYS,
-            Settlement::Wait => {}
-        }
-        let outcome = encode(duration, result);
-        record.state = if outcome.len() <= store.largest_field() {
-            CallState::Finished(outcome)
-        } else {
-            CallState::OutcomeDropped
-        };
-        record.renew(now);
-        self.record(store, &claim.key, record, over, limit).await;
-    }
-
-    /// Withdraws the claim of a call that could not be handed over. Returns false if its task may
-    /// have been started, or cancelled, nevertheless.
-    pub(crate) async fn withdraw(&self, claim: Claim) -> bool {
-        let Claim {
-            key,
-            record,
-            deadline,
-        } = claim;
-        let store = self.store();
-        self.withdraw_claim(store, &key, &record, deadline).await
-    }
-
-    /// Returns the store, which every task has.
-    fn store(&self) -> &dyn Store {
+    /// Returns the store, which every claim has.
+    pub(super) fn store(&self) -> &dyn Store {
         let store = self.idempotency.store.as_deref();
-        store.expect("there are no tasks without a store")
+        store.expect("there are no claims without a store")
     }
 
     /// Lets `change` change a task, which is written if that returns true. Returns its record; `None`
