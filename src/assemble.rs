@@ -19,7 +19,7 @@ use crate::{
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
     protocol::{
-        self, admission::AppState, large_bodies::LargeBodies, names::ModelNames,
+        self, admission::AppState, large_bodies::LargeBodies, listed_tools::ModelNames,
         origin::AllowedOrigins,
     },
     public_url::PublicUrl,

@@ -8,7 +8,6 @@
 pub(crate) mod background;
 mod claim;
 mod execution;
-mod exposed;
 mod grants;
 mod hand_over;
 mod perform;
@@ -250,5 +249,30 @@ fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
             version,
             available,
         },
+    }
+}
+
+/// Secrets in a text that is encrypted before it is stored.
+mod exposed {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Secret;
+
+    pub(super) fn serialize<S: Serializer>(
+        secrets: &BTreeMap<String, Secret>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let texts = secrets.iter().map(|(id, it)| (id, it.expose()));
+        texts.collect::<BTreeMap<_, _>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, Secret>, D::Error> {
+        let texts = BTreeMap::<String, String>::deserialize(deserializer)?;
+        let secrets = texts.into_iter().map(|(id, it)| (id, Secret::from(it)));
+        Ok(secrets.collect())
     }
 }

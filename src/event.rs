@@ -13,7 +13,6 @@ mod format;
 mod http_api;
 mod load_balancer;
 mod parse;
-mod path;
 mod principal;
 mod request;
 mod rest;
@@ -47,7 +46,7 @@ use crate::{
     protocol::{
         admission::AppState,
         direct::{Admission, EventCall},
-        direct_calls, problem,
+        direct_calls,
     },
 };
 pub(crate) use client_context::read_client_context;
@@ -236,24 +235,15 @@ async fn respond(
     };
     let response = routed(router, request, context, invocation).await;
     let (parts, body) = response.into_parts();
+    let response = StreamedResponse {
+        source,
+        parts,
+        body,
+    };
     if streams {
-        let response = StreamedResponse {
-            source,
-            parts,
-            body,
-        };
         return EventResponse::Stream(Box::new(response));
     }
-    match collected(body).await {
-        Ok(body) => {
-            let body = EventBody::of(&parts, body);
-            if body.fits(source.largest_response()) {
-                return EventResponse::new(source, parts, body);
-            }
-            internal_error(source, "The response is too large to send.").await
-        }
-        Err(error) => internal_error(source, &format!("The response ended early: {error}")).await,
-    }
+    response.whole().await
 }
 
 async fn routed(
@@ -340,10 +330,4 @@ fn base_url(context: &RequestContext) -> Option<String> {
 
 async fn collected(body: Body) -> Result<Bytes, axum::Error> {
     Ok(body.collect().await?.to_bytes())
-}
-
-async fn internal_error(source: EventSource, detail: &str) -> EventResponse {
-    let (parts, body) = problem::internal_error(detail).into_parts();
-    let body = EventBody::of(&parts, collected(body).await.unwrap_or_default());
-    EventResponse::new(source, parts, body)
 }

@@ -11,12 +11,13 @@ mod dynamodb;
 pub(crate) mod memory;
 #[cfg(test)]
 mod tests;
-mod within;
 
 use std::{
     borrow::Cow,
-    future::{Future, ready},
+    future::{Future, poll_fn, ready},
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    task::Poll,
     time::{Duration, SystemTime},
 };
 
@@ -25,7 +26,6 @@ use uuid::Uuid;
 pub use crate::error::StoreError;
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoDb;
-pub(crate) use within::within;
 
 /// A store of records.
 ///
@@ -267,6 +267,22 @@ impl Record {
 /// replay: no two writes may look the same.
 pub(crate) fn new_version() -> u64 {
     Uuid::new_v4().as_u64_pair().1 >> 2
+}
+
+/// Runs a store's operation within a time limit, and turns a panic in it into an error: stores run
+/// third-party code and depend on the network, so they may fail, panic, or never respond.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    mut operation: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+) -> Result<T, StoreError> {
+    let caught = poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(_) => Poll::Ready(Err(StoreError::unavailable("the store panicked"))),
+        }
+    });
+    let result = tokio::time::timeout(limit, caught).await;
+    result.unwrap_or_else(|_| Err(StoreError::timed_out(limit)))
 }
 
 /// Writes a record within a time limit, and recognizes a conflict with its own write.

@@ -168,7 +168,7 @@ impl LambdaFunction {
         let router = self.router.clone();
         let response = event::invoke(&self.app, router, event, context, false).await?;
         let response = match response {
-            EventResponse::Stream(response) => response.buffered().await,
+            EventResponse::Stream(response) => response.whole().await,
             response => response,
         };
         Ok(serde_json::to_value(&response)?)

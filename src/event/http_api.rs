@@ -7,10 +7,8 @@ use lambda_http::{
 };
 
 use super::{
-    Event, EventSource,
-    path::{has_stage, without_stage},
-    principal,
-    request::RawEvent,
+    Event, EventSource, principal,
+    request::{RawEvent, has_stage, without_stage},
 };
 use crate::EventKind;
 

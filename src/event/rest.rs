@@ -7,10 +7,8 @@ use lambda_http::{
 };
 
 use super::{
-    Event, EventSource,
-    path::{has_stage, without_stage},
-    principal,
-    request::{RawEvent, encoded, merged},
+    Event, EventSource, principal,
+    request::{RawEvent, encoded, has_stage, merged, without_stage},
 };
 
 pub(super) fn request(event: ApiGatewayProxyRequest) -> Event {

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode, header::SET_COOKIE, response::Parts};
 use serde_json::json;
 
 use super::{EventResponse, EventSource, collected, encoding::EventBody};
+use crate::protocol::problem;
 
 /// A response whose body may still have to come.
 pub(crate) struct StreamedResponse {
@@ -61,15 +62,21 @@ impl StreamedResponse {
         self.body = Body::from_stream(parts.chain(end));
     }
 
-    /// Waits for the whole body, for an invoker that cannot take it in parts.
-    pub(crate) async fn buffered(self) -> EventResponse {
-        let Self {
-            source,
-            parts,
-            body,
-        } = self;
-        let body = collected(body).await.unwrap_or_default();
-        let body = EventBody::of(&parts, body);
+    /// Waits for the whole body, for an event source that cannot take it in parts.
+    pub(crate) async fn whole(self) -> EventResponse {
+        let source = self.source;
+        let detail = match collected(self.body).await {
+            Ok(body) => {
+                let body = EventBody::of(&self.parts, body);
+                if body.fits(source.largest_response()) {
+                    return EventResponse::new(source, self.parts, body);
+                }
+                "The response is too large to send.".to_owned()
+            }
+            Err(error) => format!("The response ended early: {error}"),
+        };
+        let (parts, body) = problem::internal_error(&detail).into_parts();
+        let body = EventBody::of(&parts, collected(body).await.unwrap_or_default());
         EventResponse::new(source, parts, body)
     }
 }

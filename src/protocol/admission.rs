@@ -14,8 +14,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    large_bodies::LargeBodies, listed_tools::ListedTools, names::ModelNames,
-    origin::AllowedOrigins, problem::UNDECODABLE, refusal::Refusal, sign_in::sign_in,
+    large_bodies::LargeBodies,
+    listed_tools::{ListedTools, ModelNames},
+    origin::AllowedOrigins,
+    problem::UNDECODABLE,
+    refusal::Refusal,
+    sign_in::sign_in,
 };
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 use crate::arrival::Invocation;

@@ -1,17 +1,14 @@
 //! The bodies of responses that are streamed while their call runs.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
-    task::{Context, Poll},
-};
+use std::{future::Future, pin::Pin};
 
 use axum::{
     Error,
-    body::{Body, Bytes, HttpBody},
+    body::{Body, Bytes},
     response::Response,
 };
-use http_body_util::BodyExt;
+use futures_util::{FutureExt, StreamExt, stream};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::{select, task::unconstrained};
 
@@ -44,69 +41,49 @@ pub(super) async fn streamed(mut chunks: Body, mut call: RunningCall) -> Result<
         Some(first) = chunks.frame() => first,
         response = &mut call => return Err(response),
     };
-    Ok(Body::new(Chunks {
-        first: Some(first),
-        chunks,
-        call: Some(call),
-        last: None,
-    }))
+    let rest = stream::unfold(Part::Running(chunks, call), Part::next);
+    let frames = stream::iter([first]).chain(rest);
+    Ok(Body::new(StreamBody::new(frames)))
 }
 
-/// The early chunks of a call, then the body of its response.
-struct Chunks {
-    first: Option<Result<Frame<Bytes>, Error>>,
-    /// The early chunks; after the last of them, the body of the response.
-    chunks: Body,
-    /// `None` once the call has ended.
-    call: Option<RunningCall>,
-    /// The body of the response, until it takes the place of the early chunks.
-    last: Option<Body>,
+/// The rest of a stream.
+enum Part {
+    /// The early chunks of a call that runs.
+    Running(Body, RunningCall),
+    /// Those that were sent before the call ended, and the body of its response.
+    Ended(Body, Body),
+    /// The body of the response.
+    Last(Body),
 }
 
-impl HttpBody for Chunks {
-    type Data = Bytes;
-    type Error = Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
-        }
-        // Before the chunks: those that were sent before the call ended must not get lost.
-        if let Some(call) = &mut self.call
-            && let Poll::Ready(response) = call.as_mut().poll(context)
-        {
-            let body = response.into_body();
-            self.last = Some(Body::new(
-                body.map_frame(|frame| frame.map_data(|it| event(&it))),
-            ));
-            self.call = None;
-        }
-        let has_ended = self.last.is_some();
-        let mut chunks = poll_fn(|context| Pin::new(&mut self.chunks).poll_frame(context));
-        let chunk = if has_ended {
-            // With its budget for a poll used up, tokio says of a channel with chunks that it is empty.
-            pin!(unconstrained(chunks)).poll(context)
-        } else {
-            Pin::new(&mut chunks).poll(context)
-        };
-        if let Poll::Ready(Some(_)) = chunk {
-            return chunk;
-        }
-        if self.call.is_some() {
-            if chunk.is_ready() {
-                // Not every body may be polled after its end.
-                self.chunks = Body::empty();
+impl Part {
+    async fn next(mut self) -> Option<(Result<Frame<Bytes>, Error>, Self)> {
+        loop {
+            self = match self {
+                Self::Running(mut chunks, mut call) => select! {
+                    biased;
+                    response = &mut call => Self::Ended(chunks, response.into_body()),
+                    chunk = chunks.frame() => match chunk {
+                        Some(chunk) => return Some((chunk, Self::Running(chunks, call))),
+                        // Not every body may be polled after its end.
+                        None => Self::Last(call.await.into_body()),
+                    },
+                },
+                Self::Ended(mut chunks, last) => {
+                    // With its budget for a poll used up, tokio says of a channel with chunks that it
+                    // is empty.
+                    match unconstrained(chunks.frame()).now_or_never().flatten() {
+                        Some(chunk) => return Some((chunk, Self::Ended(chunks, last))),
+                        None => Self::Last(last),
+                    }
+                }
+                Self::Last(mut last) => {
+                    let chunk = last.frame().await?;
+                    let chunk = chunk.map(|it| it.map_data(|it| event(&it)));
+                    return Some((chunk, Self::Last(last)));
+                }
             }
-            return Poll::Pending;
         }
-        let Some(last) = self.last.take() else {
-            return chunk;
-        };
-        self.chunks = last;
-        Pin::new(&mut self.chunks).poll_frame(context)
     }
 }
 

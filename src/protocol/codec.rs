@@ -9,8 +9,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use super::{
     encoded_list::EncodedList,
     json_response::{insert, json_response, response},
-    listed_tools::ListedTools,
-    names::ModelNames,
+    listed_tools::{ListedTools, ModelNames},
     refusal::Refusal,
 };
 use crate::{

@@ -10,7 +10,6 @@ mod call;
 mod catalogue;
 mod content;
 mod elicitation;
-mod error;
 mod format;
 mod progress;
 mod rejection;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use axum::Router;
+use axum::{Router, body::HttpBody};
 use futures_util::stream;
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::BodyExt;

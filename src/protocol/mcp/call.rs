@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{
     elicitation::Elicitation,
-    error::ErrorResponse,
     format::{McpFormat, OutputKind},
     progress::ProgressStream,
+    response::ErrorResponse,
     schema,
     transport::{CAPABILITIES, check_arguments, supports_tasks},
 };

@@ -9,9 +9,8 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     McpCodec, call,
-    error::ErrorResponse,
     format::McpFormat,
-    response,
+    response::{self, ErrorResponse},
     revision::Revision,
     tasks,
     transport::{CAPABILITIES, TASKS, VERSION, check_media_types, revision_of},

@@ -11,9 +11,8 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     McpCodec,
     call::output_kind_of,
-    error::ErrorResponse,
     format::McpFormat,
-    response::{self, meta_of},
+    response::{self, ErrorResponse, meta_of},
     transport::{CAPABILITIES, TASKS, supports_tasks},
 };
 use crate::{

@@ -8,7 +8,7 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    error::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
+    response::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
     revision::Revision,
 };
 use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST};
