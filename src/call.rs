@@ -44,7 +44,7 @@ use crate::{
 };
 
 use background::Worker;
-use execution::{CallId, Execution};
+use execution::Execution;
 use rejection::{InsufficientScope, Rejection};
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
@@ -103,7 +103,7 @@ pub(crate) enum Background {
 }
 
 /// The context that the client sends in addition to the input.
-#[derive(Clone, Default, Deserialize, Serialize)]
+#[derive(Default, Deserialize, Serialize)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
     #[serde(with = "exposed")]
@@ -120,14 +120,15 @@ impl Engine {
     /// `trail` is passed in, not returned, so that a request dropped halfway is logged too.
     pub(crate) async fn call(
         self: &Arc<Self>,
-        mut call: Box<Call>,
+        call: Box<Call>,
         arrival: Arrival,
         caller: Caller,
         trail: &mut Trail,
     ) -> Result<Outcome, Rejection> {
-        let id = CallId::of(call.call_id.take(), &self.clock);
+        let id = call.call_id.clone();
+        let id = id.unwrap_or_else(|| self.clock.id().to_string());
         let request_id = arrival.invocation.request_id.as_deref();
-        let spans = trail.begin(&call.selector, id.as_str(), request_id);
+        let spans = trail.begin(&call.selector, &id, request_id);
         // Boxed because it is large, and each enclosing span would move it.
         let stages = Box::pin(self.perform(call, id, arrival, caller, spans.clone(), trail));
         spans.enclose(stages).await
@@ -136,7 +137,7 @@ impl Engine {
     async fn perform(
         self: &Arc<Self>,
         mut call: Box<Call>,
-        id: CallId,
+        id: String,
         arrival: Arrival,
         caller: Caller,
         spans: Spans,
@@ -173,6 +174,7 @@ impl Engine {
             engine: Arc::clone(self),
             entry,
             id,
+            has_client_id: call.call_id.is_some(),
             arrival,
             caller,
             background: std::mem::take(&mut call.background),
@@ -217,6 +219,18 @@ impl Call {
             follower: None,
             room: None,
         }
+    }
+
+    /// Creates a call of the newest version of a tool.
+    pub(crate) fn of_newest(entry: &ToolEntry, call_id: Option<String>, input: Value) -> Box<Self> {
+        let selector = Selector {
+            qualified: entry.id.shared(),
+            version: None,
+        };
+        Box::new(Self {
+            call_id,
+            ..Self::new(selector, input)
+        })
     }
 
     /// Restricts the call to the users for whom its caller may call.

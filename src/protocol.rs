@@ -150,10 +150,11 @@ pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo)
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
     let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
     let others = if app.has_explorer {
-        explorer::router(Arc::clone(&app), served, info, declarations)
+        explorer::routes(Arc::clone(&app), served, info)
     } else {
-        Router::new().fallback(async move || problem::not_found(&declarations))
+        Router::new()
     };
+    let others = others.fallback(async move || problem::not_found(&declarations));
     let router = router.with_state(Arc::clone(&app)).fallback_service(others);
     let declared = router.clone();
     router

@@ -8,7 +8,6 @@
 mod sealed;
 
 use std::{
-    borrow::Cow,
     pin::Pin,
     sync::OnceLock,
     time::{Duration, SystemTime},
@@ -16,7 +15,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Background, Call, ClientContext, Engine, Execution, execution::DEFAULT_LIMIT};
 use crate::{
@@ -54,15 +53,15 @@ pub(crate) struct Ticket {
 }
 
 /// A call as it is stored until its work starts.
-#[derive(Deserialize, Serialize)]
-struct StoredCall<'a> {
-    tool: Cow<'a, str>,
-    call_id: Cow<'a, str>,
-    trace_id: Option<Cow<'a, str>>,
-    traceparent: Option<Cow<'a, str>>,
-    input: Cow<'a, Value>,
-    caller: Cow<'a, Caller>,
-    context: Cow<'a, ClientContext>,
+#[derive(Deserialize)]
+struct StoredCall {
+    tool: String,
+    call_id: String,
+    trace_id: Option<String>,
+    traceparent: Option<String>,
+    input: Value,
+    caller: Caller,
+    context: ClientContext,
 }
 
 /// A task that has been started.
@@ -127,7 +126,7 @@ impl Engine {
         };
         let open = |sealed: &[u8]| {
             let call = ticket.code.open(&ticket.task, sealed)?;
-            let call: StoredCall<'static> = serde_json::from_slice(&call).ok()?;
+            let call: StoredCall = serde_json::from_slice(&call).ok()?;
             let selector: Selector = call.tool.parse().ok()?;
             let limit = limit_of(&self.toolkit.resolve(&selector, |_| true).ok()?);
             Some(((selector, call), limit))
@@ -136,15 +135,15 @@ impl Engine {
         Ok(started.map(|(claim, (selector, stored))| {
             let parent = stored.traceparent.and_then(|it| it.parse().ok());
             let call = Call {
-                call_id: Some(stored.call_id.into_owned()),
-                trace_id: stored.trace_id.map(Cow::into_owned),
-                client_context: stored.context.into_owned(),
+                call_id: Some(stored.call_id),
+                trace_id: stored.trace_id,
+                client_context: stored.context,
                 background: Background::Started(Box::new(claim.clone())),
-                ..Call::new(selector, stored.input.into_owned())
+                ..Call::new(selector, stored.input)
             };
             StartedTask {
                 call: Box::new(call),
-                caller: stored.caller.into_owned(),
+                caller: stored.caller,
                 headers: parent.map(|it| (TRACEPARENT, it)).into_iter().collect(),
                 claim,
             }
@@ -162,26 +161,25 @@ impl Engine {
 
 impl Execution {
     /// Returns the call as it is stored until its work starts, if it is handed over.
-    pub(super) fn stored<'a>(
-        &'a self,
-        input: &'a Value,
-        trace_id: Option<&'a String>,
-        context: &'a ClientContext,
+    pub(super) fn stored(
+        &self,
+        input: &Value,
+        trace_id: Option<&str>,
+        context: &ClientContext,
     ) -> Option<Vec<u8>> {
         if !self.is_handed_over() {
             return None;
         }
-        let text = |it: &'a String| Cow::Borrowed(&**it);
-        let call = StoredCall {
-            tool: self.entry.id.to_string().into(),
-            call_id: self.id.as_str().into(),
-            trace_id: trace_id.map(text),
-            traceparent: self.spans.parent.as_ref().map(text),
-            input: Cow::Borrowed(input),
-            caller: Cow::Borrowed(&self.caller),
-            context: Cow::Borrowed(context),
-        };
-        Some(serde_json::to_vec(&call).expect("JSON can be written as JSON"))
+        let call = json!({
+            "tool": self.entry.id.to_string(),
+            "call_id": self.id,
+            "trace_id": trace_id,
+            "traceparent": self.spans.parent,
+            "input": input,
+            "caller": self.caller,
+            "context": context,
+        });
+        Some(call.to_string().into_bytes())
     }
 }
 

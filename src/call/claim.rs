@@ -21,15 +21,15 @@ impl PreparedCall {
     /// Runs the tool, unless the same call has run before or is running elsewhere. If a token that
     /// the user had granted was rejected, the user is challenged again.
     pub(super) async fn run_once(mut self) -> Result<Outcome, Rejection> {
-        if let Background::Started(claim) = &self.execution.background {
+        if let Background::Started(claim) = &self.valid.execution.background {
             let claim = Claim::clone(claim);
             return self.perform_task(claim).await;
         }
         let reauthorization = self.reauthorization();
-        let outcome = if let Some(identity) = self.identity.take() {
+        let outcome = if let Some(identity) = self.valid.identity.take() {
             self.run_claimed(identity).await?
         } else {
-            self.execution.count(self.user_id.as_deref()).await?;
+            self.valid.execution.count(self.valid.user()).await?;
             self.run(None).await.0
         };
         if let Some(reauthorization) = reauthorization {
@@ -41,9 +41,9 @@ impl PreparedCall {
     /// Claims and runs the call in a separate task: a repeated call needs the outcome even if the
     /// first caller has stopped waiting.
     async fn run_claimed(self, identity: CallIdentity) -> Result<Outcome, Rejection> {
-        let call_id = self.execution.id.as_str().to_owned();
-        let running = self.execution.engine.deduplication.count_running();
-        let spans = self.execution.spans.clone();
+        let call_id = self.valid.execution.id.clone();
+        let running = self.valid.execution.engine.deduplication.count_running();
+        let spans = self.valid.execution.spans.clone();
         let task = Box::pin(async move {
             let _running = running;
             self.claim_and_run(identity).await
@@ -53,13 +53,13 @@ impl PreparedCall {
     }
 
     async fn claim_and_run(mut self, identity: CallIdentity) -> Result<Outcome, Rejection> {
-        let execution = &self.execution;
+        let execution = &self.valid.execution;
         let deduplication = Arc::clone(&execution.engine.deduplication);
-        let stored = self.stored.take();
+        let stored = self.valid.stored.take();
         let stored = stored.filter(|it| deduplication.can_keep(it.len()));
         let patience = execution.patience(stored.is_some());
         let until = patience.map(|it| Instant::now() + it);
-        let handed = stored.map(|it| execution.seal(&identity, &it, self.user_id.as_deref()));
+        let handed = stored.map(|it| execution.seal(&identity, &it, self.valid.user()));
         let (task, ticket) = handed.unzip();
         let limits = || ClaimLimits {
             tool: execution.time_left(),
@@ -70,11 +70,11 @@ impl PreparedCall {
         let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
         match claimed.await? {
             ClaimResult::Unclaimed => {
-                self.execution.count(self.user_id.as_deref()).await?;
+                self.valid.execution.count(self.valid.user()).await?;
                 Ok(self.run(None).await.0)
             }
             ClaimResult::Claimed(claim) => {
-                if let Err(rejection) = self.execution.count(self.user_id.as_deref()).await {
+                if let Err(rejection) = self.valid.execution.count(self.valid.user()).await {
                     if !deduplication.withdraw(claim).await {
                         tracing::warn!(
                             "a rejected call blocks its call_id until its claim expires"
@@ -93,7 +93,7 @@ impl PreparedCall {
                 Ok(outcome)
             }
             ClaimResult::Duplicate(recorded) => {
-                let call_id = self.execution.id.into_string();
+                let call_id = self.valid.execution.id;
                 Ok(Outcome {
                     is_replay: recorded.is_replay,
                     task: recorded.task,

@@ -6,7 +6,6 @@ use super::{Background, Engine};
 use crate::{
     Caller, DEFAULT_TIMEOUT,
     arrival::Arrival,
-    clock::Clock,
     observe::spans::Spans,
     tool::{progress::Follower, toolkit::SelectedTool},
 };
@@ -23,7 +22,10 @@ pub(super) const DEFAULT_LIMIT: Duration = Duration::from_mins(15);
 pub(super) struct Execution {
     pub(super) engine: Arc<Engine>,
     pub(super) entry: SelectedTool,
-    pub(super) id: CallId,
+    /// The call's id: the client's, or a generated one.
+    pub(super) id: String,
+    /// Only a call with an id from the client can be recognized when it is repeated.
+    pub(super) has_client_id: bool,
     pub(super) arrival: Arrival,
     pub(super) caller: Caller,
     pub(super) background: Background,
@@ -41,10 +43,7 @@ impl Execution {
 
     /// Returns the id under which the call is recorded, if it is.
     pub(super) fn recorded_id(&self) -> Option<&str> {
-        if self.is_handed_over() {
-            return Some(self.id.as_str());
-        }
-        self.id.client_call_id()
+        (self.has_client_id || self.is_handed_over()).then_some(&*self.id)
     }
 
     /// Returns the time left for the call: its tool's limit, counted from the call's arrival, and
@@ -60,36 +59,5 @@ impl Execution {
         let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(elapsed);
         let left = self.arrival.invocation.time_left(clock.now());
         left.map_or(limit, |left| left.min(limit))
-    }
-}
-
-/// The id of a call: the client's, or a generated one.
-pub(super) struct CallId {
-    text: String,
-    /// Only a call with an id from the client can be recognized when it is repeated.
-    is_from_client: bool,
-}
-
-impl CallId {
-    pub(super) fn of(client_call_id: Option<String>, clock: &Clock) -> Self {
-        let is_from_client = client_call_id.is_some();
-        let text = client_call_id.unwrap_or_else(|| clock.id().to_string());
-        Self {
-            text,
-            is_from_client,
-        }
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn into_string(self) -> String {
-        self.text
-    }
-
-    /// Returns the id, if it is the client's.
-    pub(super) fn client_call_id(&self) -> Option<&str> {
-        self.is_from_client.then_some(&*self.text)
     }
 }

@@ -75,7 +75,7 @@ impl Execution {
 
 impl PreparedCall {
     pub(super) fn reauthorization(&self) -> Option<Reauthorization> {
-        let (execution, values) = (&self.execution, &self.values);
+        let (execution, values) = (&self.valid.execution, &self.values);
         let broker = execution.engine.broker.as_ref()?;
         let needs = execution.entry.tool.requirements.authorization.iter();
         let granted = needs.filter(|need| values.granted_providers.contains(&need.id));
@@ -89,7 +89,7 @@ impl PreparedCall {
             entry: execution.entry.clone(),
             arrival: execution.arrival.clone(),
             caller: execution.caller.namespace(),
-            user: self.user_id.clone().unwrap_or_default(),
+            user: self.valid.user().unwrap_or_default().to_owned(),
             tokens,
         })
     }

@@ -35,21 +35,21 @@ impl PreparedCall {
         ticket: Ticket,
         until: Instant,
     ) -> Result<Outcome, Rejection> {
-        let (engine, started) = (Arc::clone(&self.execution.engine), Instant::now());
+        let (engine, started) = (Arc::clone(&self.valid.execution.engine), Instant::now());
         let Some(first) = claim.task(engine.clock.now()) else {
-            return Ok(Outcome::lost(self.execution.id.into_string()));
+            return Ok(Outcome::lost(self.valid.execution.id));
         };
         let worker = engine.worker.get().expect("calls are handed over to it");
-        if let Err(error) = worker(ticket, &self.execution.caller).await {
+        if let Err(error) = worker(ticket, &self.valid.execution.caller).await {
             // Delivered nevertheless, the event finds no task, unless it has started it by now.
             if engine.deduplication.withdraw(claim).await {
                 return Err(Rejection::Unprotected(error));
             }
         }
-        let owner = owner_of(&self.execution.caller, self.user_id.as_deref());
+        let owner = owner_of(&self.valid.execution.caller, self.valid.user());
         let task = wait(&engine, first, &owner, until).await;
-        let has_id = self.execution.id.client_call_id().is_some();
-        let call_id = self.execution.id.into_string();
+        let has_id = self.valid.execution.has_client_id;
+        let call_id = self.valid.execution.id;
         let elapsed = started.elapsed();
         Ok(match task {
             Some(task) => match task.state {

@@ -27,8 +27,8 @@ impl PreparedCall {
         let follower = Follower::new(move |progress| {
             reports.send_replace(Some(progress));
         });
-        self.execution.follower = Some(follower.clone());
-        let deduplication = Arc::clone(&self.execution.engine.deduplication);
+        self.valid.execution.follower = Some(follower.clone());
+        let deduplication = Arc::clone(&self.valid.execution.engine.deduplication);
         let _running = deduplication.count_running();
         let reauthorization = self.reauthorization();
         let until = claim.until();

@@ -12,13 +12,8 @@ use super::{
 use crate::{
     Context, Requirements, Secret, StoreError,
     challenge::Challenge,
-    idempotency::CallIdentity,
     secrets::CacheUse,
-    tool::{
-        context::{ContextInner, SecretSource},
-        parts::Run,
-        question::Answers,
-    },
+    tool::context::{ContextInner, SecretSource},
 };
 
 /// The available values of a tool's requirements.
@@ -39,42 +34,20 @@ pub(super) struct RequirementValues {
 
 /// A call that has everything its tool needs.
 pub(super) struct PreparedCall {
-    pub(super) execution: Box<Execution>,
-    pub(super) user_id: Option<String>,
-    pub(super) trace_id: Option<String>,
-    pub(super) answers: Option<Answers>,
-    pub(super) run: Run,
-    pub(super) identity: Option<CallIdentity>,
-    pub(super) stored: Option<Vec<u8>>,
+    pub(super) valid: ValidatedCall,
     pub(super) values: RequirementValues,
 }
 
 impl ValidatedCall {
     /// Gathers what the tool requires, and nothing else. If anything is missing, one response
     /// reports all of it.
-    pub(super) async fn prepare(self) -> (Result<PreparedCall, Rejection>, CacheUse) {
-        let Self {
-            execution,
-            mut client_context,
-            trace_id,
-            run,
-            identity,
-            stored,
-        } = self;
+    pub(super) async fn prepare(mut self) -> (Result<PreparedCall, Rejection>, CacheUse) {
         let mut values = RequirementValues::default();
-        let result = execution.gather(&mut client_context, &mut values).await;
+        let context = &mut self.client_context;
+        let result = self.execution.gather(context, &mut values).await;
         let cache = values.cache;
-        let prepared = result.map(|()| PreparedCall {
-            execution,
-            user_id: client_context.user_id,
-            answers: client_context.answers,
-            trace_id,
-            run,
-            identity,
-            stored,
-            values,
-        });
-        (prepared, cache)
+        let valid = self;
+        (result.map(|()| PreparedCall { valid, values }), cache)
     }
 }
 
@@ -146,9 +119,8 @@ impl RequirementValues {
     pub(super) fn context(
         self,
         execution: &Execution,
-        user_id: Option<String>,
+        client_context: ClientContext,
         trace_id: Option<String>,
-        answers: Option<Answers>,
         limit: Duration,
     ) -> Context {
         let clock = &execution.engine.clock;
@@ -156,14 +128,14 @@ impl RequirementValues {
         let store = (!stored.is_empty())
             .then(|| SecretSource::new(execution.engine.secrets.rereads(), stored));
         Context::from(ContextInner {
-            call_id: execution.id.as_str().to_owned(),
+            call_id: execution.id.clone(),
             trace_id,
             caller: execution.caller.clone(),
-            user_id,
+            user_id: client_context.user_id,
             tokens: self.tokens,
             granted_providers: self.granted_providers,
             secrets: self.secrets,
-            answers,
+            answers: client_context.answers,
             store,
             follower: execution.follower.clone(),
             redaction: OnceLock::new(),

@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use super::{
     prepare::PreparedCall,
+    validate::ValidatedCall,
     watch::{self, Watch},
 };
 use crate::{
@@ -94,8 +95,8 @@ impl PreparedCall {
     /// Nothing runs after the end of the call's claim, which may have passed if the machine was
     /// suspended: monotonic clocks stand still during that time.
     pub(super) async fn run(self, claimed_until: Option<SystemTime>) -> (Outcome, RunEnd) {
-        let clock = self.execution.engine.clock.clone();
-        let mut limit = self.execution.time_left();
+        let clock = self.valid.execution.engine.clock.clone();
+        let mut limit = self.valid.execution.time_left();
         if let Some(until) = claimed_until {
             limit = limit.min(until.duration_since(clock.now()).unwrap_or_default());
         }
@@ -103,40 +104,36 @@ impl PreparedCall {
         let (call_id, result, end) = if limit.is_zero() {
             // The tool would be stopped before it starts, or just after.
             let failure = no_time("The deadline passed before the tool started.");
-            let call_id = self.execution.id.into_string();
+            let call_id = self.valid.execution.id;
             (call_id, Err(failure), RunEnd::NotStarted)
         } else {
             self.run_within(limit).await
         };
+        let duration = clock.instant().saturating_duration_since(started);
         let outcome = Outcome {
-            call_id,
-            duration: clock.instant().saturating_duration_since(started),
-            result: result.map(Output::Value),
             has_run: end != RunEnd::NotStarted,
-            is_replay: false,
-            task: None,
+            ..Outcome::of(call_id, duration, result.map(Output::Value))
         };
         (outcome, end)
     }
 
     async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, RunEnd) {
-        let Self {
+        let ValidatedCall {
             execution,
-            user_id,
+            client_context,
             trace_id,
-            answers,
             run,
-            values,
             ..
-        } = self;
+        } = self.valid;
         let entry = &execution.entry;
-        let context = values.context(&execution, user_id, trace_id, answers, limit);
+        let values = self.values;
+        let context = values.context(&execution, client_context, trace_id, limit);
         let blocks = entry.tool.blocks;
         let until = Instant::now() + limit;
         let turn = if blocks {
             let Ok(turn) = timeout_at(until, TURNS.acquire()).await else {
                 let failure = no_time("All 64 threads for functions that are not async were busy.");
-                return (execution.id.into_string(), Err(failure), RunEnd::NotStarted);
+                return (execution.id, Err(failure), RunEnd::NotStarted);
             };
             Some(turn)
         } else {
@@ -149,7 +146,7 @@ impl PreparedCall {
         };
         let run = watch.run(entry.clone(), limit, run(context.clone()));
         let run = confidential::scope(context.clone(), run);
-        let span = spans::tool(&entry.id, execution.id.as_str());
+        let span = spans::tool(&entry.id, &execution.id);
         let run = execution.spans.enclose(run.instrument(span.clone()));
         let task = AbortOnDrop(if blocks {
             // The turn lasts until the function returns, which may be after its call has ended.
@@ -164,7 +161,7 @@ impl PreparedCall {
             spans::mark_failed(&span, failure.parts().reason.as_str());
         }
         otlp::end(&span);
-        (execution.id.into_string(), result, end)
+        (execution.id, result, end)
     }
 }
 
@@ -197,14 +194,14 @@ async fn await_or_abort(
     limit: Duration,
     entry: &SelectedTool,
 ) -> (Result<Value, Failure>, RunEnd) {
-    let policy = entry.tool.policy;
-    match timeout_at(until, &mut task.0).await {
-        Ok(Ok(result)) => (result, RunEnd::Returned),
+    let is_once = entry.tool.policy == RepeatPolicy::AtMostOnce;
+    let (mut failure, end) = match timeout_at(until, &mut task.0).await {
+        Ok(Ok(result)) => return (result, RunEnd::Returned),
         Ok(Err(_)) => {
             let message = "The tool stopped because of an internal error";
             let failure = Failure::internal(Reason::Panicked, message)
                 .developer_message("The tool panicked; the log says where.");
-            (Err(with_warning(failure, policy)), RunEnd::Stopped)
+            (failure, RunEnd::Stopped)
         }
         Err(_) => {
             task.0.abort();
@@ -213,19 +210,23 @@ async fn await_or_abort(
             if !has_ended && !entry.tool.blocks {
                 watch::report(entry);
             }
-            let failure = timed_out(limit);
-            let failure = match policy {
-                RepeatPolicy::AtMostOnce => failure,
-                _ => failure.retry(),
-            };
+            let ms = limit.as_millis();
+            let failure = Failure::internal(Reason::TimedOut, "The tool did not finish in time")
+                .developer_message(format!("The tool was stopped after {ms} ms."));
             let end = if has_ended {
                 RunEnd::Stopped
             } else {
                 RunEnd::Unstoppable
             };
-            (Err(with_warning(failure, policy)), end)
+            (if is_once { failure } else { failure.retry() }, end)
         }
+    };
+    if is_once {
+        failure = failure.prompt(
+            "The tool may have had its effect; do not call it again without asking the user.",
+        );
     }
+    (Err(failure), end)
 }
 
 /// The time that an aborted tool is given to stop.
@@ -235,22 +236,6 @@ fn no_time(cause: &str) -> Failure {
     Failure::internal(Reason::NoTime, "There was no time left to run the tool")
         .developer_message(format!("{cause} Nothing was run."))
         .retry()
-}
-
-fn timed_out(limit: Duration) -> Failure {
-    let ms = limit.as_millis();
-    Failure::internal(Reason::TimedOut, "The tool did not finish in time")
-        .developer_message(format!("The tool was stopped after {ms} ms."))
-}
-
-/// Adds a warning against repeating the call, if it must not run twice.
-fn with_warning(failure: Failure, policy: RepeatPolicy) -> Failure {
-    match policy {
-        RepeatPolicy::AtMostOnce => failure.prompt(
-            "The tool may have had its effect; do not call it again without asking the user.",
-        ),
-        _ => failure,
-    }
 }
 
 /// Checks a result against the tool's definition.

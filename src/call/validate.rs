@@ -31,6 +31,12 @@ pub(super) struct ValidatedCall {
     pub(super) stored: Option<Vec<u8>>,
 }
 
+impl ValidatedCall {
+    pub(super) fn user(&self) -> Option<&str> {
+        self.client_context.user_id.as_deref()
+    }
+}
+
 impl ResolvedCall {
     /// Checks the input against the tool's schema and decodes it, which may panic, just as the tool
     /// may.
@@ -62,7 +68,7 @@ impl ResolvedCall {
         schema.normalize(&mut input);
         // Computed before decoding, which consumes the input.
         let identity = execution.identity(&input, &call.client_context);
-        let stored = execution.stored(&input, call.trace_id.as_ref(), &call.client_context);
+        let stored = execution.stored(&input, call.trace_id.as_deref(), &call.client_context);
         let run = entry.tool.decode(input);
         let run = run.map_err(Rejection::InvalidInput)?;
         Ok(ValidatedCall {

@@ -183,8 +183,11 @@ impl Deduplication {
         let mut running = None;
         let mut pause = Duration::from_millis(50);
         loop {
-            let current = limits();
-            let claim = self.new_claim(&identity, policy, current, task);
+            let (current, now) = (limits(), self.clock.now());
+            let mut claim = self.new_claim(&identity, policy, current, now);
+            if let Some(task) = task {
+                task.turn(&mut claim.record, now, self.idempotency.expire_after);
+            }
             let limit = self.idempotency.timeout.min(current.tool / 2);
             match self.write_claim(&**store, &claim, limit).await {
                 Ok(None) => return Ok(ClaimResult::Claimed(claim)),

@@ -103,12 +103,10 @@ pub(super) enum CallState {
 mod milliseconds {
     use std::time::{Duration, SystemTime};
 
-    use serde::{Deserialize, Deserializer, Serializer, ser::Error};
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH);
-        let ms = since.map_err(S::Error::custom)?.as_millis();
-        to.serialize_u64(ms.try_into().map_err(S::Error::custom)?)
+        to.serialize_u64(crate::clock::epoch_millis(*time))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {

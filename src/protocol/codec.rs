@@ -17,7 +17,7 @@ use crate::{
     call::{Call, Engine, Outcome, rejection::Rejection},
     idempotency::deduplication::task::{Task, TaskId},
     observe::request_log::RequestNames,
-    tool::{reason::Reason, toolkit::ToolEntry},
+    tool::toolkit::ToolEntry,
 };
 
 /// The part that each protocol implements: decoding requests and encoding responses.
@@ -296,12 +296,11 @@ pub(super) struct TaskRequest {
     pub(super) reply: Box<dyn FnOnce(Result<Option<Task>, StoreError>) -> Reply + Send>,
 }
 
-/// The response to a request that is not one of the protocol. The last three fields are for the
+/// The response to a request that is not one of the protocol. The last two fields are for the
 /// log.
 pub(super) struct OwnRefusal {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,
-    pub(super) reason: Reason,
     pub(super) detail: String,
     pub(super) names: RequestNames,
 }

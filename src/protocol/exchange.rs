@@ -127,7 +127,8 @@ impl<P: Codec> Exchange<P> {
             Operation::Task(it) => self.task(it, &request.caller).await,
             Operation::Refuse(it) => {
                 self.log.set_names(&request.parts.headers, &it.names);
-                self.log.write_rejection(it.reason, &it.detail, None);
+                self.log
+                    .write_rejection(Reason::Malformed, &it.detail, None);
                 reply::<P>(it.status, it.body)
             }
             Operation::Reject(refusal, names) => {

@@ -22,7 +22,6 @@ use http::{
 use super::{
     Protocol,
     admission::AppState,
-    codec::Declaration,
     json_response::{insert, json_response, to_json},
     pages::check_credentials,
     problem,
@@ -38,14 +37,9 @@ const OPERATION: &str = "explorer";
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 
-/// Returns the explorer's routes, and the response for all other paths. They come after the
-/// program's own routes, which may have the same paths.
-pub(super) fn router(
-    app: Arc<AppState>,
-    served: &[Protocol],
-    info: &ServerInfo,
-    declarations: Arc<[&'static Declaration]>,
-) -> Router {
+/// Returns the explorer's routes. They come after the program's own routes, which may have the same
+/// paths.
+pub(super) fn routes(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
     let served = Arc::new((info.clone(), served.to_vec()));
     let listing = async move |State(app): State<Arc<AppState>>, request: Request| {
         marked(listing(&app, request, &served.0, &served.1).await)
@@ -53,7 +47,6 @@ pub(super) fn router(
     Router::new()
         .route("/", get(page))
         .route("/explorer.json", get(listing))
-        .fallback(async move || problem::not_found(&declarations))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .with_state(app)
 }

@@ -10,7 +10,10 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::json::{self, JsonError, JsonScope};
+use super::json::{
+    self, JsonError,
+    JsonScope::{self, Fields, Scalar},
+};
 use crate::text::LONGEST_ID;
 
 /// JSON-RPC 2.0: the body is not JSON.
@@ -114,7 +117,7 @@ pub(super) fn text_in(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-const ID: JsonScope = JsonScope::Fields(&[("id", JsonScope::Scalar)]);
+const ID: JsonScope = Fields(&[("id", Scalar)]);
 
 /// Finds the last id of an unreadable request, such as one with a duplicate field.
 pub(super) fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {

@@ -10,6 +10,7 @@ mod call;
 mod catalogue;
 mod content;
 mod elicitation;
+mod error;
 mod format;
 mod progress;
 mod rejection;
@@ -17,7 +18,6 @@ mod request;
 mod response;
 mod revision;
 mod schema;
-mod state;
 mod tasks;
 mod transport;
 

@@ -82,14 +82,14 @@ impl Codec for OpenToolCodec {
     }
 
     fn outcome(&self, format: &RpcFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-        let body = response::encode_outcome(outcome, format.id.as_deref());
+        let body = response::encode_outcome(outcome, format.as_deref());
         (StatusCode::OK, body)
     }
 
     fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
         let (status, code) = error::status_of(refusal);
         let error = RpcError::new(code, error::message_of(refusal));
-        (status, response::encode_error(error, format.id.as_deref()))
+        (status, response::encode_error(error, format.as_deref()))
     }
 }
 

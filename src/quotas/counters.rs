@@ -213,45 +213,36 @@ mod tests {
     #[tokio::test]
     async fn of_two_used_up_quotas_the_longer_wait_is_told() {
         let noon = SystemTime::UNIX_EPOCH + Duration::from_hours(12);
-        let minute = || Quota::per_minute(1).of_tool("A.Act");
-        let day = || Quota::per_day(1);
-        for quotas in [vec![minute(), day()], vec![day(), minute()]] {
-            let quotas = Quotas::new(quotas, None);
-            let count = async |tool| {
-                let call = CountedCall {
-                    caller: &Caller::Anyone,
-                    user: None,
-                    tool,
-                };
-                quotas.count(call, noon, Duration::from_secs(1)).await
-            };
-            let wait = async |tool| match count(tool).await {
-                Err(QuotaError::Exceeded(quota)) => quota.wait,
-                other => panic!("{other:?}"),
-            };
-            count("A.Act").await.unwrap();
-            // This instance finds one of them used up after the other.
-            assert_eq!(wait("A.Act").await, Duration::from_mins(1));
-            assert_eq!(wait("B.Act").await, Duration::from_hours(12));
-            assert_eq!(wait("A.Act").await, Duration::from_hours(12));
-        }
-        // A limit of 0 is used up from the beginning.
-        for quotas in [
-            vec![Quota::per_day(0), Quota::per_minute(0)],
-            vec![Quota::per_minute(0), Quota::per_day(0)],
-        ] {
+        let wait = async |quotas: &Quotas, tool| {
             let call = CountedCall {
                 caller: &Caller::Anyone,
                 user: None,
-                tool: "A.Act",
+                tool,
             };
-            let counted = Quotas::new(quotas, None)
-                .count(call, noon, Duration::from_secs(1))
-                .await;
-            let Err(QuotaError::Exceeded(quota)) = counted else {
-                panic!("{counted:?}");
-            };
-            assert_eq!(quota.wait, Duration::from_hours(12));
+            match quotas.count(call, noon, Duration::from_secs(1)).await {
+                Ok(()) => Duration::ZERO,
+                Err(QuotaError::Exceeded(quota)) => quota.wait,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        let (minute, day) = (Duration::from_mins(1), Duration::from_hours(12));
+        // This instance finds one of them used up after the other.
+        let one = [
+            ("A.Act", Duration::ZERO),
+            ("A.Act", minute),
+            ("B.Act", day),
+            ("A.Act", day),
+        ];
+        // A limit of 0 is used up from the beginning.
+        for (limit, calls) in [(1, &one[..]), (0, &[("A.Act", day)])] {
+            let short = Quota::per_minute(limit).of_tool("A.Act");
+            let long = Quota::per_day(limit);
+            for quotas in [vec![short.clone(), long.clone()], vec![long, short]] {
+                let quotas = Quotas::new(quotas, None);
+                for (tool, expected) in calls {
+                    assert_eq!(wait(&quotas, tool).await, *expected, "{limit} {tool}");
+                }
+            }
         }
     }
 

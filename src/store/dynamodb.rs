@@ -9,9 +9,7 @@ use std::{
 use aws_sdk_dynamodb::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    operation::{
-        delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError,
-    },
+    operation::put_item::PutItemError,
     primitives::Blob,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
@@ -80,6 +78,19 @@ impl DynamoDb {
             ))
         };
         record_of(item).ok_or_else(undecodable)
+    }
+
+    /// Returns true if a write was carried out, and false if its condition was not met.
+    fn is_done<T, E: ProvideErrorMetadata>(
+        &self,
+        response: Result<T, SdkError<E>>,
+        action: &str,
+    ) -> Result<bool, StoreError> {
+        match response {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(false),
+            Err(error) => Err(self.error_of(&error, action)),
+        }
     }
 
     /// Returns the error for a failed request, with its remedy.
@@ -157,13 +168,7 @@ impl Store for DynamoDb {
                 .expression_attribute_values(":version", number(version))
                 .send()
                 .await;
-            match response {
-                Ok(_) => Ok(()),
-                Err(error) => match error.as_service_error() {
-                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
-                    _ => Err(self.error_of(&error, "DeleteItem")),
-                },
-            }
+            self.is_done(response, "DeleteItem").map(drop)
         })
     }
 
@@ -184,13 +189,7 @@ impl Store for DynamoDb {
                 .expression_attribute_values(":expires", seconds(count.expires_at))
                 .send()
                 .await;
-            match response {
-                Ok(_) => Ok(true),
-                Err(error) => match error.as_service_error() {
-                    Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                    _ => Err(self.error_of(&error, "UpdateItem")),
-                },
-            }
+            self.is_done(response, "UpdateItem")
         })
     }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Claim, ClaimError, ClaimLimits, ClaimResult, Deduplication, task::NewTask};
+use super::{Claim, ClaimError, ClaimLimits, ClaimResult, Deduplication};
 use crate::{
     StoreError,
     idempotency::{CallIdentity, CallRecord, CallState},
@@ -27,9 +27,8 @@ impl Deduplication {
         identity: &CallIdentity,
         policy: RepeatPolicy,
         limits: ClaimLimits,
-        task: Option<&NewTask>,
+        now: SystemTime,
     ) -> Claim {
-        let now = self.clock.now();
         let to_settle = self.idempotency.timeout + GRACE;
         let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
         // With no time left, nothing runs, so clocks do not matter.
@@ -41,7 +40,7 @@ impl Deduplication {
         };
         let expires_at = (now + self.idempotency.expire_after).max(over_at);
         let at_most_once = policy == RepeatPolicy::AtMostOnce;
-        let mut record = CallRecord {
+        let record = CallRecord {
             claim: store::new_version(),
             fingerprint: identity.fingerprint.clone(),
             at_most_once,
@@ -50,9 +49,6 @@ impl Deduplication {
             free_at: if at_most_once { expires_at } else { over_at },
             expires_at,
         };
-        if let Some(task) = task {
-            task.turn(&mut record, now, self.idempotency.expire_after);
-        }
         Claim {
             key: identity.key.clone(),
             record,

@@ -105,17 +105,6 @@ where
     Body::from_stream(stream::StreamExt::map(chunks, Ok::<_, Infallible>))
 }
 
-/// Returns the tool `Ticks.Run`, with a way to send texts while it runs.
-fn tool<F>(texts: &Texts, run: impl Fn(Texts, Context) -> F + Clone + Send + Sync + 'static) -> Tool
-where
-    F: Future<Output = Result<Value, Failure>> + Send + 'static,
-{
-    let texts = texts.clone();
-    let run = move |_: Value, context: Context| run(texts.clone(), context);
-    let input = json!({"type": "object"});
-    Tool::dynamic("Ticks.Run@1.0.0", "Ticks.", input, json!({}), run)
-}
-
 /// A server of the protocol with one tool, and the log of its calls.
 struct Fixture {
     router: Router,
@@ -124,13 +113,21 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(tool: Tool, texts: UnboundedReceiver<&'static str>) -> Self {
+    /// Creates a server with the tool `Ticks.Run`, which can send texts while it runs.
+    fn new<F>(run: impl Fn(Texts, Context) -> F + Clone + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Value, Failure>> + Send + 'static,
+    {
+        let (texts, sent) = unbounded_channel();
+        let run = move |_: Value, context: Context| run(texts.clone(), context);
+        let input = json!({"type": "object"});
+        let tool = Tool::dynamic("Ticks.Run@1.0.0", "Ticks.", input, json!({}), run);
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().with_ansi(false);
         let subscriber = set_default(subscriber.with_writer(lines.clone()).finish());
-        let server = Server::new(Toolkit::new([tool]).unwrap())
+        let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap())
             .secrets(Secrets::fixed([("KEY", "a-secret-of-this-tool")]));
-        let codec = Ticks(Mutex::new(Some(texts)));
+        let codec = Ticks(Mutex::new(Some(sent)));
         let app = assemble(server, REAL, REAL).1;
         let router = mount(Router::new(), codec).with_state(app);
         Self {
@@ -180,10 +177,9 @@ async fn chunks_of(response: Response) -> Vec<String> {
 
 #[tokio::test]
 async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
-    let (texts, sent) = unbounded_channel();
     let go = Arc::new(Notify::new());
     let gate = Arc::clone(&go);
-    let tool = tool(&texts, move |texts, _| {
+    let server = Fixture::new(move |texts, _| {
         let gate = Arc::clone(&gate);
         async move {
             texts.send("first").unwrap();
@@ -192,7 +188,6 @@ async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
             Ok(json!(3))
         }
     });
-    let server = Fixture::new(tool, sent);
     let response = server.call("Ticks.Run", Invocation::default()).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
@@ -213,8 +208,7 @@ async fn chunks_are_sent_while_the_call_runs_and_it_is_logged_at_its_end() {
 /// tokio interrupts a task that has received 128 values, although more are there.
 #[tokio::test]
 async fn no_chunk_of_many_is_lost_when_the_call_ends() {
-    let (texts, sent) = unbounded_channel();
-    let tool = tool(&texts, |texts, _| async move {
+    let server = Fixture::new(|texts, _| async move {
         texts.send("early").unwrap();
         tokio::task::yield_now().await;
         for _ in 0..300 {
@@ -222,7 +216,6 @@ async fn no_chunk_of_many_is_lost_when_the_call_ends() {
         }
         Ok(json!("last"))
     });
-    let server = Fixture::new(tool, sent);
     let body = server
         .call("Ticks.Run", Invocation::default())
         .await
@@ -234,8 +227,7 @@ async fn no_chunk_of_many_is_lost_when_the_call_ends() {
 
 #[tokio::test]
 async fn a_call_outlives_its_early_chunks() {
-    let (texts, sent) = unbounded_channel();
-    let tool = tool(&texts, |texts, _| async move {
+    let server = Fixture::new(|texts, _| async move {
         texts.send("early").unwrap();
         texts.send("").unwrap();
         for _ in 0..3 {
@@ -243,7 +235,6 @@ async fn a_call_outlives_its_early_chunks() {
         }
         Ok(json!(7))
     });
-    let server = Fixture::new(tool, sent);
     let chunks = chunks_of(server.call("Ticks.Run", Invocation::default()).await).await;
     assert_eq!(chunks, ["early", "7"]);
 }
@@ -254,8 +245,7 @@ async fn a_call_without_early_chunks_gets_a_whole_response() {
         ("Ticks.Run", StatusCode::OK, "7", "success"),
         ("Ticks.Other", StatusCode::NOT_FOUND, "refused", "rejection"),
     ] {
-        let (texts, sent) = unbounded_channel();
-        let server = Fixture::new(tool(&texts, |_, _| ready(Ok(json!(7)))), sent);
+        let server = Fixture::new(|_, _| ready(Ok(json!(7))));
         let response = server.call(id, Invocation::default()).await;
         assert_eq!(response.status(), status);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
@@ -268,12 +258,10 @@ async fn a_call_without_early_chunks_gets_a_whole_response() {
 
 #[tokio::test]
 async fn an_outcome_that_is_too_large_for_a_stream_becomes_a_failure() {
-    let (texts, sent) = unbounded_channel();
-    let tool = tool(&texts, |texts, _| {
+    let server = Fixture::new(|texts, _| {
         texts.send("early").unwrap();
         ready(Ok(json!("x".repeat(1000))))
     });
-    let server = Fixture::new(tool, sent);
     let invocation = Invocation {
         max_response_size: 3000,
         ..Invocation::default()
@@ -287,12 +275,10 @@ async fn an_outcome_that_is_too_large_for_a_stream_becomes_a_failure() {
 
 #[tokio::test]
 async fn a_stream_ends_at_the_deadline_of_its_call() {
-    let (texts, sent) = unbounded_channel();
-    let tool = tool(&texts, |texts, _| {
+    let server = Fixture::new(|texts, _| {
         texts.send("early").unwrap();
         pending()
     });
-    let server = Fixture::new(tool, sent);
     let started = Instant::now();
     let invocation = Invocation {
         deadline: Some(SystemTime::now() + Duration::from_millis(500)),
@@ -308,13 +294,11 @@ async fn a_stream_ends_at_the_deadline_of_its_call() {
 
 #[tokio::test]
 async fn the_failure_in_a_stream_is_redacted() {
-    let (texts, sent) = unbounded_channel();
-    let tool = tool(&texts, |texts, context| {
+    let server = Fixture::new(|texts, context| {
         texts.send("early").unwrap();
         let secret = context.secret("KEY").unwrap().expose().to_owned();
         ready(Err(Failure::new(format!("Cannot use {secret}"))))
     });
-    let server = Fixture::new(tool.secret("KEY"), sent);
     let chunks = chunks_of(server.call("Ticks.Run", Invocation::default()).await).await;
     assert!(chunks[1].starts_with("Cannot use "), "{chunks:?}");
     assert!(!chunks[1].contains("a-secret-of-this-tool"), "{chunks:?}");
@@ -323,10 +307,9 @@ async fn the_failure_in_a_stream_is_redacted() {
 
 #[tokio::test]
 async fn a_dropped_stream_ends_its_call_and_is_logged_as_abandoned() {
-    let (texts, sent) = unbounded_channel();
     let ended = Arc::new(Notify::new());
     let has_ended = Arc::clone(&ended);
-    let tool = tool(&texts, move |texts, _| {
+    let server = Fixture::new(move |texts, _| {
         struct NotifyOnDrop(Arc<Notify>);
         impl Drop for NotifyOnDrop {
             fn drop(&mut self) {
@@ -340,7 +323,6 @@ async fn a_dropped_stream_ends_its_call_and_is_logged_as_abandoned() {
             pending().await
         }
     });
-    let server = Fixture::new(tool, sent);
     let response = server.call("Ticks.Run", Invocation::default()).await;
     let mut body = response.into_body();
     assert_eq!(next(&mut body).await.unwrap(), "early");

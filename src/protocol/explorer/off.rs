@@ -6,7 +6,7 @@ use axum::Router;
 
 use crate::{
     ServerInfo,
-    protocol::{Protocol, admission::AppState, codec::Declaration, problem},
+    protocol::{Protocol, admission::AppState},
 };
 
 /// Uninhabited: no response is the explorer's.
@@ -14,11 +14,6 @@ use crate::{
 pub(crate) enum FromExplorer {}
 
 /// Returns no routes. Never called: the settings reject the explorer.
-pub(in crate::protocol) fn router(
-    _: Arc<AppState>,
-    _: &[Protocol],
-    _: &ServerInfo,
-    declarations: Arc<[&'static Declaration]>,
-) -> Router {
-    Router::new().fallback(async move || problem::not_found(&declarations))
+pub(in crate::protocol) fn routes(_: Arc<AppState>, _: &[Protocol], _: &ServerInfo) -> Router {
+    Router::new()
 }

@@ -8,13 +8,13 @@ use http::HeaderName;
 
 use super::{
     McpCodec,
-    call::{call_of, output_kind_of, similar_to},
+    call::{output_kind_of, similar_to},
     format::McpFormat,
     revision::Revision,
 };
 use crate::{
     ServerInfo,
-    call::{Background, ClientContext},
+    call::{Background, Call},
     observe::request_log::RequestNames,
     protocol::{
         admission::AppState,
@@ -98,11 +98,8 @@ fn operation_of(
         return Ok(request.reject_unknown(gateway.tool.clone(), &similar, call_id));
     };
     format.output = output_kind_of(&entry.tool);
-    let client_context = ClientContext {
-        user_id: user.map(str::to_owned),
-        ..ClientContext::default()
-    };
-    let mut call = call_of(entry, call_id, input, client_context);
+    let mut call = Call::of_newest(entry, call_id, input);
+    call.client_context.user_id = user.map(str::to_owned);
     call.background = Background::InPlace;
     Ok(Operation::Call(call))
 }

@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 
 use super::{
     elicitation::Elicitation,
+    error::ErrorResponse,
     format::{McpFormat, OutputKind},
     progress::ProgressStream,
-    response::ErrorResponse,
     schema,
     transport::{CAPABILITIES, check_arguments, supports_tasks},
 };
 use crate::{
-    call::{Background, Call, ClientContext},
+    call::{Background, Call},
     protocol::{
         codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
         jsonrpc::INVALID_PARAMS,
     },
     text::LONGEST_ID,
-    tool::{id::Selector, parts::ToolParts, toolkit::ToolEntry},
+    tool::parts::ToolParts,
     wire::mcp::CALL_ID,
 };
 
@@ -63,35 +63,14 @@ pub(super) fn decode(
         check_arguments(request.headers, entry.tool.input.value(), &input)?;
     }
     format.output = output_kind_of(&entry.tool);
-    let client_context = ClientContext {
-        answers: format.elicitation.answers(),
-        ..ClientContext::default()
-    };
-    let mut call = call_of(entry, call_id, input, client_context);
+    let mut call = Call::of_newest(entry, call_id, input);
+    call.client_context.answers = format.elicitation.answers();
     if format.is_modern() && supports_tasks(capabilities) {
         format.takes_tasks = true;
         call.background = Background::Task;
     }
     format.progress = ProgressStream::of(request.headers, &mut meta);
     Ok(Operation::Call(call))
-}
-
-/// Returns a call of the newest version of a tool.
-pub(super) fn call_of(
-    entry: &ToolEntry,
-    call_id: Option<String>,
-    input: Value,
-    client_context: ClientContext,
-) -> Box<Call> {
-    let selector = Selector {
-        qualified: entry.id.shared(),
-        version: None,
-    };
-    Box::new(Call {
-        call_id,
-        client_context,
-        ..Call::new(selector, input)
-    })
 }
 
 /// Returns the name to look for among the known ones, in place of one that may be a tool's id.

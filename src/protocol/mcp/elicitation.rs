@@ -5,11 +5,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::state;
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
     challenge::Challenge,
+    idempotency::fingerprint::digest_of,
+    protocol::json::{
+        self,
+        JsonScope::{self, Fields, Scalar, Whole},
+    },
     tool::{
         failure::Question,
         question::{Answer, Answers},
@@ -47,7 +51,7 @@ impl Elicitation {
         if !shows_forms && !opens_urls {
             return Ok(Self::default());
         }
-        let call = state::call_of(tool, input);
+        let call = call_of(tool, input);
         let latest = match params["inputResponses"].take() {
             Value::Null => Map::new(),
             Value::Object(latest) => latest,
@@ -55,7 +59,7 @@ impl Elicitation {
         };
         let mut responses = match &params["requestState"] {
             Value::Null => Map::new(),
-            state => state::read(state, &call, max_values)?,
+            state => responses_in(state, &call, max_values)?,
         };
         responses.extend(latest.into_iter().filter(|(_, it)| it.is_object()));
         let size = serde_json::to_string(&responses).map_or(0, |text| text.len());
@@ -132,7 +136,7 @@ impl Elicitation {
         json!({
             "resultType": "input_required",
             "inputRequests": requests,
-            "requestState": state::write(&self.call, &self.responses),
+            "requestState": state_of(&self.call, &self.responses),
         })
     }
 }
@@ -144,4 +148,46 @@ fn key_of(challenge: &Challenge) -> String {
 
 fn elicitation(params: &Value) -> Value {
     json!({"method": "elicitation/create", "params": params})
+}
+
+/// The format of `requestState`: the responses of earlier rounds, and the call that they belong to.
+///
+/// A repeated call brings only the latest responses, and no instance remembers the others. The
+/// digest ties them to one tool and one input, so that no answer can confirm another call by
+/// mistake. It is not a signature: the client, which could answer in its user's name in any case,
+/// could compute it too. Reference: 2026-07-28, Multi Round-Trip Requests.
+const STATE: JsonScope = Fields(&[("digest", Scalar), ("responses", Whole)]);
+
+/// Identifies a call.
+fn call_of(tool: &str, input: &Value) -> String {
+    digest_of(&[&tool.into(), input])
+}
+
+fn state_of(call: &str, responses: &Map<String, Value>) -> String {
+    let responses = Value::Object(responses.clone());
+    json!({"digest": digest(call, &responses), "responses": responses}).to_string()
+}
+
+/// Reads the responses in a state that was issued for this call.
+fn responses_in(
+    state: &Value,
+    call: &str,
+    max_values: usize,
+) -> Result<Map<String, Value>, &'static str> {
+    let text = state.as_str().unwrap_or_default();
+    let read = json::read(text.as_bytes(), &STATE, max_values);
+    let mut state = read.map_err(|_| "'requestState' was not issued by this server.")?;
+    let responses = state.get_mut("responses").map(Value::take);
+    let responses = responses.unwrap_or_default();
+    if state["digest"] != digest(call, &responses) {
+        return Err("'requestState' was not issued for this call.");
+    }
+    match responses {
+        Value::Object(responses) => Ok(responses),
+        _ => Err("'requestState' was not issued by this server."),
+    }
+}
+
+fn digest(call: &str, responses: &Value) -> String {
+    digest_of(&[&call.into(), responses])
 }

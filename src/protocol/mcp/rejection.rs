@@ -9,8 +9,9 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
+    error::ErrorResponse,
     format::McpFormat,
-    response::{CallResult, ErrorResponse, encode, encode_error, in_words, meta_of},
+    response::{CallResult, encode, encode_error, in_words, meta_of},
     tasks,
 };
 use crate::{

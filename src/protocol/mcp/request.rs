@@ -9,8 +9,9 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     McpCodec, call,
+    error::ErrorResponse,
     format::McpFormat,
-    response::{self, ErrorResponse},
+    response,
     revision::Revision,
     tasks,
     transport::{CAPABILITIES, TASKS, VERSION, check_media_types, revision_of},
@@ -19,49 +20,38 @@ use crate::{
     observe::{request_log::RequestNames, trace::is_traceparent},
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal, Reply},
-        json::JsonScope,
+        json::JsonScope::{self, Fields, Scalar, Whole},
         jsonrpc::{
             self, INVALID_PARAMS, METHOD_NOT_FOUND, id_anywhere_in, id_in, message_in, text_in,
         },
         listed_tools::ListedTools,
     },
-    tool::reason::Reason,
     wire::{jsonrpc::VERSION as JSONRPC_VERSION, mcp::CALL_ID},
 };
 
-const META: JsonScope = JsonScope::Fields(&[
-    (VERSION, JsonScope::Scalar),
-    (
-        CAPABILITIES,
-        JsonScope::Fields(&[
-            (
-                "elicitation",
-                JsonScope::Fields(&[
-                    ("form", JsonScope::Fields(&[])),
-                    ("url", JsonScope::Fields(&[])),
-                ]),
-            ),
-            (
-                "extensions",
-                JsonScope::Fields(&[(TASKS, JsonScope::Fields(&[]))]),
-            ),
-        ]),
-    ),
-    (CALL_ID, JsonScope::Scalar),
-    ("progressToken", JsonScope::Scalar),
-    ("traceparent", JsonScope::Scalar),
-    ("tracestate", JsonScope::Scalar),
+const META: JsonScope = Fields(&[
+    (VERSION, Scalar),
+    (CAPABILITIES, Fields(CAPABILITY_FIELDS)),
+    (CALL_ID, Scalar),
+    ("progressToken", Scalar),
+    ("traceparent", Scalar),
+    ("tracestate", Scalar),
 ]);
 
+const CAPABILITY_FIELDS: &[(&str, JsonScope)] = &[
+    ("elicitation", Fields(&[("form", Scalar), ("url", Scalar)])),
+    ("extensions", Fields(&[(TASKS, Scalar)])),
+];
+
 /// The params that methods read; no values are built of others.
-const PARAMS: JsonScope = JsonScope::Fields(&[
-    ("name", JsonScope::Scalar),
-    ("arguments", JsonScope::Whole),
-    ("cursor", JsonScope::Scalar),
-    ("protocolVersion", JsonScope::Scalar),
-    ("inputResponses", JsonScope::Whole),
-    ("requestState", JsonScope::Scalar),
-    ("taskId", JsonScope::Scalar),
+const PARAMS: JsonScope = Fields(&[
+    ("name", Scalar),
+    ("arguments", Whole),
+    ("cursor", Scalar),
+    ("protocolVersion", Scalar),
+    ("inputResponses", Whole),
+    ("requestState", Scalar),
+    ("taskId", Scalar),
     ("_meta", META),
 ]);
 
@@ -80,7 +70,6 @@ pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedR
             let operation = Operation::Refuse(OwnRefusal {
                 status,
                 body: response::encode_error(&format, &error),
-                reason: Reason::Malformed,
                 detail: error.message,
                 names,
             });

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
 use serde::Serialize;
 use serde_json::{
     Value, json,
@@ -13,6 +12,7 @@ use serde_json::{
 
 use super::{
     content::ContentBlock,
+    error::MISSING_CAPABILITY,
     format::{McpFormat, OutputKind},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     payload::JsonObject,
     protocol::{
         json_response::to_json,
-        jsonrpc::{INVALID_REQUEST, RpcError, RpcId},
+        jsonrpc::{RpcError, RpcId},
     },
     text::whole_milliseconds,
     tool::output::Output,
@@ -30,40 +30,6 @@ use crate::{
         mcp::{CALL_ID, REPLAY, RETRY_AFTER},
     },
 };
-
-/// A header is missing, or it disagrees with the body (2026-07-28, Transports).
-pub(super) const HEADER_MISMATCH: i32 = -32020;
-/// The client lacks a capability that the request requires (2026-07-28, Base Protocol, Error Codes).
-const MISSING_CAPABILITY: i32 = -32021;
-/// The revision is not served (2026-07-28, Versioning).
-pub(super) const UNSUPPORTED_VERSION: i32 = -32022;
-
-/// The error of a request that cannot be served, and its HTTP status.
-pub(super) struct ErrorResponse {
-    pub(super) status: StatusCode,
-    pub(super) error: RpcError,
-}
-
-impl ErrorResponse {
-    pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
-        let error = RpcError::new(code, message);
-        Self { status, error }
-    }
-
-    /// Creates a 400 for a request that violates the transport's rules.
-    pub(super) fn bad_request(code: i32, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, code, message)
-    }
-
-    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
-        Self::bad_request(INVALID_REQUEST, message)
-    }
-
-    pub(super) fn data(mut self, data: Value) -> Self {
-        self.error.data = Some(data);
-        self
-    }
-}
 
 #[derive(Serialize)]
 struct RpcResponse<'a, T> {

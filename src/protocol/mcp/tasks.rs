@@ -11,8 +11,9 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     McpCodec,
     call::output_kind_of,
+    error::ErrorResponse,
     format::McpFormat,
-    response::{self, ErrorResponse, meta_of},
+    response::{self, meta_of},
     transport::{CAPABILITIES, TASKS, supports_tasks},
 };
 use crate::{
@@ -115,22 +116,18 @@ pub(super) fn decode(
 fn current(format: &McpFormat, server_info: &Value, mut task: Task, largest: usize) -> Vec<u8> {
     let state = std::mem::replace(&mut task.state, TaskState::Working);
     let of = |status| of(&task, status, meta_of(format, server_info));
-    let (task, outcome) = match state {
-        TaskState::Working => (of("working"), None),
-        TaskState::Cancelled => (of("cancelled"), None),
+    let ended = match state {
+        TaskState::Working => return response::encode(format, &of("working")),
+        TaskState::Cancelled => return response::encode(format, &of("cancelled")),
         TaskState::Lost(failure) => {
             let mut task = of("failed");
             task["error"] = json!(RpcError::new(INTERNAL_ERROR, message_of(&failure)));
-            (task, None)
+            return response::encode(format, &task);
         }
-        TaskState::Ended(it) => {
-            let outcome = Outcome::of(task.id.to_string(), it.duration, it.result);
-            (of("completed"), Some(outcome))
-        }
+        TaskState::Ended(ended) => ended,
     };
-    let Some(mut outcome) = outcome else {
-        return response::encode(format, &task);
-    };
+    let mut outcome = Outcome::of(task.id.to_string(), ended.duration, ended.result);
+    let task = of("completed");
     let encode = |outcome: &Outcome| {
         let (task, result) = (task.clone(), Some(result_of(format, server_info, outcome)));
         response::encode(format, &TaskResult { task, result })

@@ -8,7 +8,7 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    response::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
+    error::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
     revision::Revision,
 };
 use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST};
@@ -31,20 +31,15 @@ pub(super) fn supports_tasks(capabilities: &Value) -> bool {
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     let json = ["application/json", "application/*"];
     let accepts_json = !headers.contains_key(ACCEPT) || media_types(headers, &ACCEPT, &json);
+    let refuse = |status, detail: &str| Err(ErrorResponse::new(status, INVALID_REQUEST, detail));
     if !accepts_json {
-        return Err(ErrorResponse::new(
-            StatusCode::NOT_ACCEPTABLE,
-            INVALID_REQUEST,
-            "The Accept header must include application/json.",
-        ));
+        let detail = "The Accept header must include application/json.";
+        return refuse(StatusCode::NOT_ACCEPTABLE, detail);
     }
     let sent = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     if !sent.is_some_and(|it| media_type(it).eq_ignore_ascii_case("application/json")) {
-        return Err(ErrorResponse::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            INVALID_REQUEST,
-            "The Content-Type header must be application/json.",
-        ));
+        let detail = "The Content-Type header must be application/json.";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
     }
     Ok(())
 }

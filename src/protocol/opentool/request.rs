@@ -16,85 +16,58 @@ use crate::{
             id_anywhere_in, id_in, message_in, params_in, text_in,
         },
     },
-    tool::{id::Selector, reason::Reason},
     wire::jsonrpc::VERSION,
 };
 
-/// The format of a response, as its request determines it.
-#[derive(Default)]
-pub(crate) struct RpcFormat {
-    pub(super) id: Option<Box<RpcId>>,
-}
+/// The format of a response, as its request determines it: with this id.
+pub(super) type RpcFormat = Option<Box<RpcId>>;
 
-/// Decodes the body of `POST /opentool/call`. Order of the checks: JSON, shape, id, version, method,
-/// params.
+/// Decodes the body of `POST /opentool/call`. What could be read of a malformed request goes into its
+/// response and the log.
 pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
-    let body = request.body;
-    let rpc = match message_in(body) {
-        Ok(rpc) => rpc,
-        Err(error) => return refuse(id_anywhere_in(body), None, error),
-    };
-    let (id, call_id) = match rpc.id.map(|id| (id, id_in(id))) {
-        None => {
-            let detail = "The request has no id: notifications are not supported.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()));
-        }
-        Some((_, None)) => {
-            let detail = "'id' must be a string or a number of at most 256 bytes.";
-            return refuse(None, None, (INVALID_REQUEST, detail.into()));
-        }
-        Some((id, Some(call_id))) => (Some(id.to_owned()), call_id),
-    };
-    let method = match method_of(&rpc) {
-        Ok(method) => method,
-        Err(detail) => return refuse(id, None, (INVALID_REQUEST, detail.into())),
-    };
-    let input = match input_in(rpc.params, request.max_values) {
-        Ok(input) => input,
-        Err(error) => return refuse(id, Some(method), error),
-    };
-    let operation = match request.tool_named(&method) {
-        Some(entry) => {
-            let selector = Selector {
-                qualified: entry.id.shared(),
-                version: None,
-            };
-            Operation::Call(Box::new(Call {
-                // Some clients send an empty string for an unset id.
-                call_id: Some(call_id).filter(|id| !id.is_empty()),
-                ..Call::new(selector, input)
-            }))
-        }
-        None => request.reject_unknown(method.clone(), &method, Some(call_id)),
-    };
-    let format = RpcFormat { id };
+    let mut format = RpcFormat::default();
+    let mut names = RequestNames::default();
+    let operation = operation_of(request, &mut format, &mut names);
+    let operation = operation.unwrap_or_else(|(code, detail)| {
+        names.call_id = format.as_deref().and_then(id_in);
+        Operation::Refuse(OwnRefusal {
+            status: match code {
+                INVALID_PARAMS => StatusCode::OK,
+                _ => StatusCode::BAD_REQUEST,
+            },
+            body: encode_error(RpcError::new(code, &*detail), format.as_deref()),
+            detail,
+            names,
+        })
+    });
     DecodedRequest { format, operation }
 }
 
-/// Refuses a malformed request; its readable names go into the log.
-fn refuse(
-    id: Option<Box<RpcId>>,
-    method: Option<String>,
-    (code, detail): MessageError,
-) -> DecodedRequest<RpcFormat> {
-    let names = RequestNames {
-        call_id: id.as_deref().and_then(id_in),
-        tool: method,
-        trace_id: None,
+/// Order of the checks: JSON, shape, id, version, method, params.
+fn operation_of(
+    request: &EncodedRequest<'_>,
+    format: &mut RpcFormat,
+    names: &mut RequestNames,
+) -> Result<Operation, MessageError> {
+    let rpc = message_in(request.body).inspect_err(|_| {
+        *format = id_anywhere_in(request.body);
+    })?;
+    let invalid = |detail: &str| (INVALID_REQUEST, detail.to_owned());
+    let id = rpc
+        .id
+        .ok_or_else(|| invalid("The request has no id: notifications are not supported."))?;
+    let call_id = id_in(id)
+        .ok_or_else(|| invalid("'id' must be a string or a number of at most 256 bytes."))?;
+    *format = Some(id.to_owned());
+    let method = method_of(&rpc).map_err(invalid)?;
+    names.tool = Some(method.clone());
+    let input = input_in(rpc.params, request.max_values)?;
+    let Some(entry) = request.tool_named(&method) else {
+        return Ok(request.reject_unknown(method.clone(), &method, Some(call_id)));
     };
-    let status = match code {
-        INVALID_PARAMS => StatusCode::OK,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    let operation = Operation::Refuse(OwnRefusal {
-        status,
-        body: encode_error(RpcError::new(code, &*detail), id.as_deref()),
-        reason: Reason::Malformed,
-        detail,
-        names,
-    });
-    let format = RpcFormat { id };
-    DecodedRequest { format, operation }
+    // Some clients send an empty string for an unset id.
+    let call_id = Some(call_id).filter(|id| !id.is_empty());
+    Ok(Operation::Call(Call::of_newest(entry, call_id, input)))
 }
 
 fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {

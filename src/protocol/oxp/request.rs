@@ -20,7 +20,10 @@ use crate::{
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         idempotency_key::idempotency_key,
-        json::{self, JsonError, JsonScope},
+        json::{
+            self, JsonError,
+            JsonScope::{self, Fields, List, Scalar, Whole},
+        },
         refusal::Refusal,
         wording::Wording,
     },
@@ -33,60 +36,53 @@ const MISTAKEN: [&str; 5] = ["arguments", "args", "parameters", "params", "tool_
 /// OXP 1.0, Call Tool Request. In one place, the OTC text has `inputs` instead of `input`.
 macro_rules! call_fields {
     ($($more:expr),*) => {
-        JsonScope::Fields(&[
-            ("tool_id", JsonScope::Scalar),
-            ("call_id", JsonScope::Scalar),
-            ("trace_id", JsonScope::Scalar),
-            ("input", JsonScope::Whole),
-            ("inputs", JsonScope::Whole),
+        Fields(&[
+            ("tool_id", Scalar),
+            ("call_id", Scalar),
+            ("trace_id", Scalar),
+            ("input", Whole),
+            ("inputs", Whole),
             ("context", CONTEXT),
-            (MISTAKEN[0], JsonScope::Scalar),
-            (MISTAKEN[1], JsonScope::Scalar),
-            (MISTAKEN[2], JsonScope::Scalar),
-            (MISTAKEN[3], JsonScope::Scalar),
-            (MISTAKEN[4], JsonScope::Scalar),
+            (MISTAKEN[0], Scalar),
+            (MISTAKEN[1], Scalar),
+            (MISTAKEN[2], Scalar),
+            (MISTAKEN[3], Scalar),
+            (MISTAKEN[4], Scalar),
             $($more),*
         ])
     };
 }
 
-const CONTEXT: JsonScope = JsonScope::Fields(&[
-    ("user_id", JsonScope::Scalar),
+const CONTEXT: JsonScope = Fields(&[
+    ("user_id", Scalar),
     (
         "authorization",
-        JsonScope::List(&JsonScope::Fields(&[
-            ("id", JsonScope::Scalar),
-            ("token", JsonScope::Scalar),
-        ])),
+        List(&Fields(&[("id", Scalar), ("token", Scalar)])),
     ),
     (
         "secrets",
-        JsonScope::List(&JsonScope::Fields(&[
-            ("id", JsonScope::Scalar),
-            ("value", JsonScope::Scalar),
-        ])),
+        List(&Fields(&[("id", Scalar), ("value", Scalar)])),
     ),
 ]);
 
 /// The body of a call: bare, or an envelope.
-const BODY: JsonScope = call_fields!(("$schema", JsonScope::Scalar), ("request", call_fields!()));
+const BODY: JsonScope = call_fields!(("$schema", Scalar), ("request", call_fields!()));
 
 /// The body of `GET /tools`.
-const LIST: JsonScope = JsonScope::Fields(&[("$schema", JsonScope::Scalar)]);
+const LIST: JsonScope = Fields(&[("$schema", Scalar)]);
 
-const NAMES: JsonScope = JsonScope::Fields(&[
-    ("tool_id", JsonScope::Scalar),
-    ("call_id", JsonScope::Scalar),
-    ("trace_id", JsonScope::Scalar),
-    (
-        "request",
-        JsonScope::Fields(&[
-            ("tool_id", JsonScope::Scalar),
-            ("call_id", JsonScope::Scalar),
-            ("trace_id", JsonScope::Scalar),
-        ]),
-    ),
+const NAMES: JsonScope = Fields(&[
+    ("tool_id", Scalar),
+    ("call_id", Scalar),
+    ("trace_id", Scalar),
+    ("request", Fields(NAMES_IN_ENVELOPE)),
 ]);
+
+const NAMES_IN_ENVELOPE: &[(&str, JsonScope)] = &[
+    ("tool_id", Scalar),
+    ("call_id", Scalar),
+    ("trace_id", Scalar),
+];
 
 /// Decodes a `POST /tools/call` in any dialect.
 pub(super) fn call(
@@ -208,7 +204,7 @@ fn call_of_single_tool(
     let bytes = request.body;
     let input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
-        bytes => object(bytes, &JsonScope::Whole, request.max_values)?,
+        bytes => object(bytes, &Whole, request.max_values)?,
     });
     dialect::check_header(request.headers)?;
     let call_id = call_id.map_err(not_understood)?;

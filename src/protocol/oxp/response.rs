@@ -42,25 +42,15 @@ struct ToolErrorBody<'a> {
     retry_after_ms: Option<u64>,
 }
 
-/// The body of a response, which may be bare.
 #[derive(Serialize)]
-#[serde(untagged)]
-enum Body<'a> {
-    Bare(CallToolResponse<'a>),
-    Envelope {
-        #[serde(rename = "$schema")]
-        schema: &'a str,
-        result: CallToolResponse<'a>,
-    },
+struct Envelope<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'a str,
+    result: CallToolResponse<'a>,
 }
 
 /// Encodes the body of a 200 response.
 pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
-    to_json(&body_of(dialect, outcome))
-}
-
-/// Returns the body of a 200 response.
-pub(super) fn body_of(dialect: Dialect, outcome: &Outcome) -> impl Serialize {
     let result = match &outcome.result {
         Ok(value) => ValueOrError::Value(value),
         Err(failure) => ValueOrError::Error(error_of(failure)),
@@ -72,11 +62,11 @@ pub(super) fn body_of(dialect: Dialect, outcome: &Outcome) -> impl Serialize {
         result,
     };
     match dialect.schema() {
-        None => Body::Bare(response),
-        Some(schema) => Body::Envelope {
+        None => to_json(&response),
+        Some(schema) => to_json(&Envelope {
             schema,
             result: response,
-        },
+        }),
     }
 }
 
