@@ -9,7 +9,7 @@ pub(crate) mod direct;
 mod error;
 mod fields;
 mod format;
-#[cfg(feature = "openapi")]
+#[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
 pub(super) mod openapi;
 mod request;
 mod response;
@@ -118,7 +118,6 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, format: &OxpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        #[cfg(feature = "openapi")]
         if format.list == ListFormat::OpenApi {
             let url = tools.server_url().map(str::to_owned);
             let encode = || EncodedList::of(&openapi::document_of(&self.info, tools));
