@@ -66,7 +66,8 @@ use crate::{ServerInfo, json};
 pub enum Protocol {
     /// OXP 1.0 in its header and `$schema` dialects, and its predecessor Open Tool Calling 1.0.
     Oxp,
-    /// Model Context Protocol at `POST /mcp`: revisions 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05.
+    /// Model Context Protocol at `POST /mcp`: revisions 2026-07-28, 2025-11-25, 2025-06-18,
+    /// 2025-03-26 and 2024-11-05.
     Mcp,
     /// OpenTool 1.0.0: JSON-RPC below `/opentool`.
     OpenTool,

@@ -43,7 +43,7 @@ pub(super) async fn answer<P: Codec>(
     protocol: P,
     span: &'static str,
     call: EventCall,
-    undecoded: P::Format,
+    undecoded: &P::Format,
 ) -> Bytes {
     let arrival = Arrival {
         at: app.engine.clock.instant(),

@@ -92,11 +92,11 @@ impl<P: Codec> Exchange<P> {
         mut self,
         purpose: Purpose,
         admitted: Result<AuthenticatedRequest, Refusal>,
-        undecoded: P::Format,
+        undecoded: &P::Format,
     ) -> Response {
         let mut request = match admitted {
             Ok(request) => request,
-            Err(refusal) => return self.refuse(&undecoded, refusal),
+            Err(refusal) => return self.refuse(undecoded, refusal),
         };
         let decoded = self.decode(purpose, &request);
         let (mut format, operation) = (decoded.format, decoded.operation);

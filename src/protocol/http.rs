@@ -56,6 +56,6 @@ async fn serve<P: Codec>(
         _ => app.admit(request, &arrival, P::is_health_check).await,
     };
     exchange
-        .respond(purpose, admitted, P::Format::default())
+        .respond(purpose, admitted, &P::Format::default())
         .await
 }

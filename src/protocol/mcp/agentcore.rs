@@ -43,7 +43,7 @@ pub(crate) async fn answer(
 ) -> Bytes {
     call.request.extensions_mut().insert(gateway);
     let codec = McpCodec::new(&ServerInfo::default());
-    direct::answer(app, codec, "agentcore", call, bare()).await
+    direct::answer(app, codec, "agentcore", call, &bare()).await
 }
 
 /// Returns the format of the result. The gateway names no revision, and the fields that 2026-07-28

@@ -48,7 +48,7 @@ pub(super) fn unsupported() -> ErrorResponse {
 
 /// Returns the response to `tools/call` whose call has become a task.
 pub(super) fn created(format: &McpFormat, server_info: &Value, task: &Task) -> Vec<u8> {
-    let mut task = of(task, "working", meta_of(format, server_info));
+    let mut task = of(task, "working", &meta_of(format, server_info));
     task["resultType"] = "task".into();
     response::encode(format, &task)
 }
@@ -115,7 +115,7 @@ pub(super) fn decode(
 /// Returns the response to `tasks/get`. An output that is too large to send becomes a failure.
 fn current(format: &McpFormat, server_info: &Value, mut task: Task, largest: usize) -> Vec<u8> {
     let state = std::mem::replace(&mut task.state, TaskState::Working);
-    let of = |status| of(&task, status, meta_of(format, server_info));
+    let of = |status| of(&task, status, &meta_of(format, server_info));
     let ended = match state {
         TaskState::Working => return response::encode(format, &of("working")),
         TaskState::Cancelled => return response::encode(format, &of("cancelled")),
@@ -160,7 +160,7 @@ fn result_of(format: &McpFormat, server_info: &Value, outcome: &Outcome) -> Box<
     RawValue::from_string(body).expect("it has just been encoded")
 }
 
-fn of(task: &Task, status: &str, meta: Value) -> Value {
+fn of(task: &Task, status: &str, meta: &Value) -> Value {
     let mut value = json!({
         "resultType": "complete",
         "taskId": task.id.to_string(),

@@ -22,5 +22,5 @@ pub(crate) fn has_schema(schema: &str) -> bool {
 /// Answers a direct call.
 pub(crate) async fn answer(app: &Arc<AppState>, call: EventCall) -> Bytes {
     let codec = OxpCodec::new(&ServerInfo::default());
-    direct::answer(app, codec, CALL_SPAN, call, OxpFormat::default()).await
+    direct::answer(app, codec, CALL_SPAN, call, &OxpFormat::default()).await
 }
