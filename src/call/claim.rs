@@ -8,7 +8,7 @@ use super::{Background, Execution, Outcome, Rejection, prepare::PreparedCall};
 use crate::{
     idempotency::{
         CallIdentity,
-        deduplication::{Claim, ClaimError, ClaimLimits, ClaimResult},
+        deduplication::{Claim, ClaimLimits, ClaimResult},
     },
     quotas::counters::CountedCall,
     tool::output::Output,
@@ -68,7 +68,7 @@ impl PreparedCall {
         };
         let policy = execution.entry.tool.policy;
         let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
-        match claimed.await? {
+        match claimed.await.map_err(Rejection::Unprotected)? {
             ClaimResult::Unclaimed => {
                 self.valid.execution.count(self.valid.user()).await?;
                 Ok(self.run(None).await.0)
@@ -92,6 +92,7 @@ impl PreparedCall {
                 deduplication.settle(claim, duration, result, end).await;
                 Ok(outcome)
             }
+            ClaimResult::IdReused => Err(Rejection::CallIdReused),
             ClaimResult::Duplicate(recorded) => {
                 let call_id = self.valid.execution.id;
                 Ok(Outcome {
@@ -120,14 +121,5 @@ impl Execution {
         let limit = LONGEST_COUNT.min(self.time_left() / 2);
         let counted = quotas.count(call, self.engine.clock.now(), limit);
         Ok(counted.await?)
-    }
-}
-
-impl From<ClaimError> for Rejection {
-    fn from(error: ClaimError) -> Self {
-        match error {
-            ClaimError::IdReused => Self::CallIdReused,
-            ClaimError::Unprotected(error) => Self::Unprotected(error),
-        }
     }
 }

@@ -42,15 +42,6 @@ impl Drop for RunningCall {
     }
 }
 
-/// The reason why a call could not be claimed. The call does not run.
-#[derive(Debug)]
-pub(crate) enum ClaimError {
-    /// The `call_id` belongs to a different call.
-    IdReused,
-    /// It is unknown whether the call has run before.
-    Unprotected(StoreError),
-}
-
 /// The result of claiming a call.
 pub(crate) enum ClaimResult {
     /// The call may run, but its outcome will not be recorded.
@@ -59,6 +50,8 @@ pub(crate) enum ClaimResult {
     Claimed(Claim),
     /// The call has run already, or is running elsewhere.
     Duplicate(RecordedOutcome),
+    /// The `call_id` belongs to a different call. This one does not run.
+    IdReused,
 }
 
 /// The right to run a call.
@@ -165,14 +158,15 @@ impl Deduplication {
     }
 
     /// Claims a call, or finds its outcome. If the call is running elsewhere, waits for its
-    /// outcome. `task` makes the call a task.
+    /// outcome. `task` makes the call a task. An error means that it is unknown whether the call has
+    /// run before; it does not run.
     pub(crate) async fn claim(
         &self,
         identity: CallIdentity,
         policy: RepeatPolicy,
         limits: impl Fn() -> ClaimLimits,
         task: Option<&NewTask>,
-    ) -> Result<ClaimResult, ClaimError> {
+    ) -> Result<ClaimResult, StoreError> {
         let Some(store) = &self.idempotency.store else {
             return Ok(ClaimResult::Unclaimed);
         };
@@ -192,7 +186,7 @@ impl Deduplication {
             match self.write_claim(&**store, &claim, limit).await {
                 Ok(None) => return Ok(ClaimResult::Claimed(claim)),
                 Ok(Some(existing)) if existing.fingerprint != identity.fingerprint => {
-                    return Err(ClaimError::IdReused);
+                    return Ok(ClaimResult::IdReused);
                 }
                 Ok(Some(existing)) => match self.recorded_outcome(&existing) {
                     Some(outcome) => return Ok(ClaimResult::Duplicate(outcome)),

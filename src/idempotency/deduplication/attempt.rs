@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Claim, ClaimError, ClaimLimits, ClaimResult, Deduplication};
+use super::{Claim, ClaimLimits, ClaimResult, Deduplication};
 use crate::{
     StoreError,
     idempotency::{CallIdentity, CallRecord, CallState},
@@ -85,12 +85,12 @@ impl Deduplication {
         store: &Arc<dyn Store>,
         claim: Claim,
         error: StoreError,
-    ) -> Result<ClaimResult, ClaimError> {
+    ) -> Result<ClaimResult, StoreError> {
         // A full store is reachable, and knows calls that must not run twice.
         let is_unreachable = error.is_temporary() && !error.is_full();
         if !self.idempotency.runs_unprotected || !is_unreachable {
             self.withdraw(claim).await;
-            return Err(ClaimError::Unprotected(error));
+            return Err(error);
         }
         let (store, limit, now) = (
             Arc::clone(store),
