@@ -97,16 +97,11 @@ impl EncodedList {
 
 /// Lists that were encoded, by what they depend on besides the tools: a list that is requested
 /// again costs one pointer copy.
+#[derive(Default)]
 pub(super) struct KeptLists<K>(Mutex<HashMap<K, Arc<EncodedList>>>);
 
 /// The maximum number of kept lists: the URL in a document comes from requests.
 const MAX_LISTS: usize = 16;
-
-impl<K> Default for KeptLists<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
 
 impl<K: Eq + Hash> KeptLists<K> {
     /// Returns the list with this key. A list of only some of the tools is not kept.

@@ -138,7 +138,8 @@ impl<P: Codec> Exchange<P> {
         }
     }
 
-    /// Decodes a request. One with unpaired surrogates is repaired only if it would be refused.
+    /// Decodes a request. A body that serde refuses, but other readers may take, is repaired only if it
+    /// would be refused.
     fn decode(
         &self,
         purpose: Purpose,

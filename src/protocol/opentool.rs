@@ -57,7 +57,8 @@ impl Codec for OpenToolCodec {
     fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         let operation = match purpose {
             Purpose::Health | Purpose::Version | Purpose::Unsupported => {
-                version(self.info.version())
+                let body = to_json(&json!({"version": self.info.version()}));
+                Operation::Respond(Reply::json(StatusCode::OK, body))
             }
             Purpose::List(_) => Operation::List,
             Purpose::Call(_) | Purpose::Event(_) => return request::call(request),
@@ -91,10 +92,4 @@ impl Codec for OpenToolCodec {
         let error = RpcError::new(code, error::message_of(refusal));
         (status, response::encode_error(error, format.as_deref()))
     }
-}
-
-/// Responds with the version of this server, to `GET /opentool/version`.
-fn version(version: &str) -> Operation {
-    let body = to_json(&json!({"version": version}));
-    Operation::Respond(Reply::json(StatusCode::OK, body))
 }
