@@ -8,10 +8,7 @@ pub(crate) mod task;
 mod tests;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -29,17 +26,8 @@ use task::{NewTask, Task};
 pub(crate) struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
-    /// The number of running calls whose outcome will be recorded.
-    running: AtomicUsize,
-}
-
-/// A call that counts as running until this is dropped.
-pub(crate) struct RunningCall(Arc<Deduplication>);
-
-impl Drop for RunningCall {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
-    }
+    /// Shared with each running call whose outcome will be recorded.
+    running: Arc<()>,
 }
 
 /// The result of claiming a call.
@@ -111,19 +99,18 @@ impl Deduplication {
         Self {
             idempotency,
             clock,
-            running: AtomicUsize::new(0),
+            running: Arc::default(),
         }
     }
 
-    /// Counts a call as running, until the returned guard is dropped.
-    pub(crate) fn count_running(self: &Arc<Self>) -> RunningCall {
-        self.running.fetch_add(1, Ordering::SeqCst);
-        RunningCall(Arc::clone(self))
+    /// Counts a call as running, until the returned value is dropped.
+    pub(crate) fn count_running(&self) -> Arc<()> {
+        Arc::clone(&self.running)
     }
 
     /// Waits until no call is running whose outcome will be recorded.
     pub(crate) async fn idle(&self) {
-        while self.running.load(Ordering::SeqCst) > 0 {
+        while Arc::strong_count(&self.running) > 1 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

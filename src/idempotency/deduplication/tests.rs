@@ -1,4 +1,7 @@
-use std::{future::pending, sync::atomic::AtomicBool};
+use std::{
+    future::pending,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 use serde_json::{Value, json};
 
