@@ -45,8 +45,9 @@ impl PreparedCall {
         let running = self.valid.execution.engine.deduplication.count_running();
         let spans = self.valid.execution.spans.clone();
         let task = Box::pin(async move {
-            let _running = running;
-            self.claim_and_run(identity).await
+            let result = self.claim_and_run(identity).await;
+            drop(running);
+            result
         });
         let result = tokio::spawn(spans.enclose(task)).await;
         result.unwrap_or_else(|_| Ok(Outcome::lost(call_id)))

@@ -59,11 +59,11 @@ pub(super) fn routes(
 /// Returns the path of the resource whose metadata is at this path: RFC 9728, 3.1.
 fn resource_at(
     path: &str,
-    server: &PublicUrl,
+    url: &PublicUrl,
     served: &[&'static Declaration],
 ) -> Option<&'static str> {
     let rest = path.trim_end_matches('/').strip_prefix(WELL_KNOWN)?;
-    let prefixes = prefixes_of(server);
+    let prefixes = prefixes_of(url);
     let is_at = |resource: &&str| {
         let prefix = rest.strip_suffix(*resource);
         prefix.is_some_and(|prefix| prefixes.iter().any(|it| it == prefix))

@@ -246,7 +246,7 @@ async fn a_list_of_callable_tools_has_no_others() {
 #[tokio::test]
 async fn the_page_and_its_data_are_on_their_paths_if_they_are_turned_on() {
     let agents = || explorer().base_path("/agents/v1");
-    for (server, method, path, status, start) in [
+    for (server, method, path, status, start) in vec![
         (server(tools()), "GET", "/", 404, "{"),
         (server(tools()), "GET", "/explorer.json", 404, "{"),
         (

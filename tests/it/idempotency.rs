@@ -195,7 +195,7 @@ async fn a_record_expires_after_the_configured_time() {
 
 #[tokio::test]
 async fn concurrent_repeats_of_a_call_run_once() {
-    assert_concurrent_repeats_run_once(&Idempotency::in_memory()).await;
+    Box::pin(assert_concurrent_repeats_run_once(&Idempotency::in_memory())).await;
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn calls_cost_the_documented_requests() {
     };
     let mut measured = Measured::default();
     cold_starts::measure(&network, &mut measured).await;
-    calls::measure(&network, &mut measured).await;
+    Box::pin(calls::measure(&network, &mut measured)).await;
     grants::measure(&network, &mut measured).await;
     assert_eq!(measured.0, documented);
 }

@@ -34,7 +34,7 @@ impl Stores {
 async fn a_call_has_one_effect() {
     let stores = Stores::start().await;
     assert_expires(stores.dynamodb()).await;
-    assert_concurrent_repeats_run_once(&stores.dynamodb()).await;
+    Box::pin(assert_concurrent_repeats_run_once(&stores.dynamodb())).await;
     let fixture = Fixture::new(&stores.dynamodb());
     for (effects, id, input) in [
         (1, "null", json!({"value": null})),

@@ -68,7 +68,7 @@ async fn succeed(function: &LambdaFunction, body: &Value) {
 
 pub(super) async fn measure(network: &Network, measured: &mut Measured) {
     let mut add = |case: &str| measured.add(case, &network.recorder.take());
-    remembered(network, &mut add).await;
+    Box::pin(remembered(network, &mut add)).await;
     counted(network, &mut add).await;
     with_secrets(network, &mut add).await;
     with_access_tokens(network, &mut add).await;

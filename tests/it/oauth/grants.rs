@@ -74,14 +74,14 @@ async fn more_scopes_need_another_challenge_and_then_one_token_has_them_all() {
     server
         .finish(&server.challenge("alice").await, "code=c")
         .await;
-    let send = async || server.call_tool("Mail.Send", json!({}), "alice").await;
-    let redirect = server.to_provider(&challenge_in(&send().await)).await;
+    let call = async || server.call_tool("Mail.Send", json!({}), "alice").await;
+    let redirect = server.to_provider(&challenge_in(&call().await)).await;
     let location = redirect.header("location");
     for scope in ["mail.read", "mail.send", "offline"] {
         assert!(location.contains(scope), "{location}");
     }
     assert_done(&server.back(redirect.cookie(), &query_for(&redirect)).await);
-    let sent = send().await;
+    let sent = call().await;
     assert!(sent["value"].is_string(), "{sent}");
     assert_eq!(server.call("alice").await["value"], sent["value"]);
 }

@@ -192,11 +192,9 @@ async fn each_refresh_asks_the_provider_who_the_user_is() {
     server
         .upstream
         .change(|it| it.userinfo = Some((500, json!({}))));
-    let errors: [(fn(&str) -> Value, u16); 2] = [
-        (|_| json!({"error": "invalid_grant"}), 400),
-        (|_| json!({"error": "temporarily_unavailable"}), 503),
-    ];
-    for (tokens, expected) in errors {
+    let invalid: fn(&str) -> Value = |_| json!({"error": "invalid_grant"});
+    let unavailable: fn(&str) -> Value = |_| json!({"error": "temporarily_unavailable"});
+    for (tokens, expected) in [(invalid, 400), (unavailable, 503)] {
         let change = |it: &mut Behaviour| it.tokens = tokens;
         check_refresh(&server, change, expected, &json!("error")).await;
     }

@@ -17,7 +17,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::State,
-    http::{HeaderMap, header::AUTHORIZATION},
+    http::{HeaderMap, HeaderValue, header::AUTHORIZATION},
     response::Response,
 };
 use serde_json::Value;
@@ -119,8 +119,7 @@ impl Service {
     async fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
         let (operation, body) = self.decode(headers, body)?;
         let is_stalled = |it: &&Stall| {
-            operation == Operation::PutItem
-                && self.writes.fetch_add(1, Ordering::SeqCst) + 1 == it.nth
+            operation == Operation::Put && self.writes.fetch_add(1, Ordering::SeqCst) + 1 == it.nth
         };
         let Some(stall) = self.stall.as_ref().filter(is_stalled) else {
             return self.table.apply(operation, &body);
@@ -136,13 +135,13 @@ impl Service {
     fn decode(&self, headers: &HeaderMap, body: &[u8]) -> Result<(Operation, Value), ApiError> {
         let target = headers["x-amz-target"].to_str().unwrap_or_default();
         let operation = match target {
-            "DynamoDB_20120810.GetItem" => Operation::GetItem,
-            "DynamoDB_20120810.PutItem" => Operation::PutItem,
-            "DynamoDB_20120810.UpdateItem" => Operation::UpdateItem,
-            "DynamoDB_20120810.DeleteItem" => Operation::DeleteItem,
+            "DynamoDB_20120810.GetItem" => Operation::Get,
+            "DynamoDB_20120810.PutItem" => Operation::Put,
+            "DynamoDB_20120810.UpdateItem" => Operation::Update,
+            "DynamoDB_20120810.DeleteItem" => Operation::Delete,
             _ => return Err(ApiError::unsupported(&format!("the operation '{target}'"))),
         };
-        let credential = headers.get(AUTHORIZATION).map(|it| it.as_bytes());
+        let credential = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if credential.is_none_or(|it| !it.starts_with(b"AWS4-HMAC-SHA256 Credential=")) {
             return Err(ApiError::unsupported("requests without a signature"));
         }

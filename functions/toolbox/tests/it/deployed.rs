@@ -1,8 +1,6 @@
 //! The function as it is deployed, with the features of production, under a runtime API.
 
-use std::{
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use test_support::{
@@ -108,7 +106,7 @@ async fn a_call_whose_process_is_killed_after_its_effect_has_no_second_one() {
         let event = calling(&body, &[]);
         let limit = Duration::from_secs(3);
         let mut platform = Platform::start(&mut toolbox(), &[], &environment).await;
-        let delivered = platform.deliver_with(&event, limit, None).await;
+        let delivered = platform.deliver(&event, limit, None).await;
         dynamodb.stalled().await;
         platform.function.signal("KILL");
         assert!(platform.function.has_ended_within(5));

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 /// An operation of DynamoDB.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    GetItem,
-    PutItem,
-    UpdateItem,
-    DeleteItem,
+    Get,
+    Put,
+    Update,
+    Delete,
 }
 
 /// An item, in the format of requests and responses: each attribute is an object with its type.
@@ -66,14 +66,14 @@ impl Table {
     pub(super) fn apply(&self, operation: Operation, body: &Value) -> Result<Value, ApiError> {
         check_parameters(operation, body)?;
         let key = match operation {
-            Operation::PutItem => &body["Item"],
+            Operation::Put => &body["Item"],
             _ => &body["Key"],
         };
         let id = key["id"]["S"].as_str().filter(|it| !it.is_empty());
         let id = id.ok_or_else(|| ApiError::unsupported("a key without the text 'id'"))?;
         let mut items = self.items();
         let current = items.get(id);
-        if operation == Operation::GetItem {
+        if operation == Operation::Get {
             return Ok(current.map_or_else(|| json!({}), |item| json!({"Item": item})));
         }
         // Every write of the library has a condition; without one, it could replace anything.
@@ -83,8 +83,8 @@ impl Table {
             return Err(ApiError::condition_failed(current.filter(|_| is_returned)));
         }
         let next = match operation {
-            Operation::PutItem => body["Item"].as_object().cloned(),
-            Operation::UpdateItem => Some(counted(current, body)?),
+            Operation::Put => body["Item"].as_object().cloned(),
+            Operation::Update => Some(counted(current, body)?),
             _ => None,
         };
         match next {
@@ -140,11 +140,11 @@ fn counted(current: Option<&Item>, body: &Value) -> Result<Item, ApiError> {
 fn check_parameters(operation: Operation, body: &Value) -> Result<(), ApiError> {
     let own: &[&str] = match operation {
         // Here every read is consistent, in DynamoDB only those that ask for it.
-        Operation::GetItem if body["ConsistentRead"] == true => &["Key", "ConsistentRead"],
-        Operation::GetItem => return Err(ApiError::unsupported("reads that are not consistent")),
-        Operation::PutItem => &["Item", "ReturnValuesOnConditionCheckFailure"],
-        Operation::DeleteItem => &["Key"],
-        Operation::UpdateItem => &["Key", "ExpressionAttributeNames", "UpdateExpression"],
+        Operation::Get if body["ConsistentRead"] == true => &["Key", "ConsistentRead"],
+        Operation::Get => return Err(ApiError::unsupported("reads that are not consistent")),
+        Operation::Put => &["Item", "ReturnValuesOnConditionCheckFailure"],
+        Operation::Delete => &["Key"],
+        Operation::Update => &["Key", "ExpressionAttributeNames", "UpdateExpression"],
     };
     let shared = [
         "TableName",

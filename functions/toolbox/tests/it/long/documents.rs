@@ -11,7 +11,7 @@ use test_support::documents::{
 
 use crate::{
     clients::stdout_of,
-    support::{Running, function, isolated, toolbox},
+    support::{Running, function, isolated},
 };
 use events::Stub;
 
