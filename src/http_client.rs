@@ -12,7 +12,9 @@ use http::HeaderMap;
 use http::header::CACHE_CONTROL;
 use reqwest::{Response, StatusCode, Url};
 
-pub(crate) use discovery::{DiscoveryError, discover};
+#[cfg(feature = "oauth")]
+pub(crate) use discovery::DiscoveryError;
+pub(crate) use discovery::discover;
 
 /// The time limit of one request to a provider.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);

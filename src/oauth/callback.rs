@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Browser, Parameters, Provider,
     broker::Broker,
-    challenge::{ChallengeStatus, StoredChallenge, cookie_name, parse_id},
+    challenge::{ChallengeStatus, StoredChallenge, cookie_name, parse_attempt, parse_id},
     flow::{Flow, split_state},
     grant::{Grant, grant_record_id},
     page::ChallengePage,
@@ -34,10 +34,12 @@ impl Broker {
             return Ok(ChallengePage::Expired);
         };
         let state = query.get("state").and_then(split_state);
-        let flow = state.and_then(|(id, signature)| {
+        let flow = state.and_then(|(attempt, signature)| {
+            let (id, until) = parse_attempt(attempt)?;
             let (record_id, nonce) = parse_id(id)?;
-            let flow = Flow::new(id, provider, browser.binding(&cookie_name(id))?);
-            Some((flow, signature, record_id, nonce.to_owned()))
+            let flow = Flow::new(attempt, provider, browser.binding(&cookie_name(id))?);
+            let is_over = since_epoch(self.clock.now()).as_secs() >= until;
+            (!is_over).then(|| (flow, signature, record_id, nonce.to_owned()))
         });
         let Some((flow, signature, record_id, nonce)) = flow else {
             return Ok(ChallengePage::OtherBrowser);
@@ -126,9 +128,6 @@ impl ChallengeExchange {
             };
             if let Some(page) = pending.status.page() {
                 return Change::Leave(Err(page));
-            }
-            if since_epoch(self.records.clock.now()).as_secs() >= pending.returns_until {
-                return Change::Leave(Err(ChallengePage::OtherBrowser));
             }
             let status = ChallengeStatus::Exchanging;
             let exchanging = StoredChallenge { status, ..pending };

@@ -4,8 +4,11 @@
 //! returns the pending one. A challenge's id consists of the hash in its record id and a nonce that
 //! cannot be guessed.
 
+use std::time::SystemTime;
+
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 
 use super::{
     GrantRequest,
@@ -16,6 +19,7 @@ use super::{
 use crate::{
     StoreError,
     challenge::Challenge,
+    clock::since_epoch,
     store::{Change, Start},
 };
 
@@ -35,9 +39,6 @@ pub(super) struct StoredChallenge {
     /// All scopes requested from the provider, once the user has been redirected there.
     #[serde(rename = "asked_for")]
     pub(super) requested: Vec<String>,
-    /// The time until which the provider may redirect the browser back, in seconds since 1970: a call
-    /// that extends the challenge does not extend this.
-    pub(super) returns_until: u64,
     pub(super) status: ChallengeStatus,
 }
 
@@ -74,6 +75,20 @@ pub(super) fn parse_id(id: &str) -> Option<(String, &str)> {
     let is_valid = id.len() == 2 * HASH_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (hash, nonce) = is_valid.then(|| id.split_at(HASH_LENGTH))?;
     Some((format!("challenge#{hash}"), nonce))
+}
+
+/// Returns the id of one attempt at a challenge, so that no two have the same `state` and verifier
+/// (RFC 9700, 2.1.1). The provider may redirect the browser back until then, also if a call extends
+/// the challenge.
+pub(super) fn attempt_id(challenge: &str, returns_until: SystemTime, salt: Uuid) -> String {
+    let until = since_epoch(returns_until).as_secs();
+    format!("{challenge}.{until}.{}", salt.simple())
+}
+
+/// Returns the challenge's id in that of an attempt, and the time in seconds since 1970.
+pub(super) fn parse_attempt(attempt: &str) -> Option<(&str, u64)> {
+    let mut parts = attempt.split('.');
+    Some((parts.next()?, parts.next()?.parse().ok()?))
 }
 
 /// Returns the name of a challenge's cookie: unique, so that several challenges can be open at
@@ -116,7 +131,6 @@ impl Broker {
                     provider: need.id.clone(),
                     scopes: scopes.clone(),
                     requested: Vec::new(),
-                    returns_until: 0,
                     status: ChallengeStatus::Pending,
                 };
                 return Change::Write(pending, nonce);

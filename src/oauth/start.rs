@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{
     Browser, Provider,
     broker::Broker,
-    challenge::{StoredChallenge, cookie_name, parse_id},
+    challenge::{StoredChallenge, attempt_id, cookie_name, parse_id},
     flow::Flow,
     grant::{Grants, grant_record_id},
     page::{
@@ -18,7 +18,7 @@ use super::{
     },
     records::{Records, Versioned},
 };
-use crate::{StoreError, clock::since_epoch, store::Over, text::clipped};
+use crate::{StoreError, store::Over, text::clipped};
 
 /// The maximum length of a caller's name, in bytes. A name from an authorizer can have any length.
 const LONGEST_CALLER: usize = 256;
@@ -89,13 +89,15 @@ impl Broker {
         let Some(flow) = flow.filter(has_consented) else {
             return Ok(BrowserResponse::Page(ChallengePage::OtherBrowser));
         };
-        let url = flow.provider_url(keys, browser.base, &open.scopes, None);
-        let (url, life) = (url.await?, self.settings.challenge_life);
+        let life = self.settings.challenge_life;
+        let attempt = attempt_id(id, self.clock.now() + life, self.clock.id());
+        let attempt = Flow::new(&attempt, open.provider, flow.browser);
+        let url = attempt.provider_url(keys, browser.base, &open.scopes, None);
+        let url = url.await?;
         // The user gets the full time for the provider's pages. If another tab was first, it
         // wrote the same.
         let pending = StoredChallenge {
             requested: open.scopes,
-            returns_until: since_epoch(self.clock.now() + life).as_secs(),
             ..open.pending
         };
         let saved = (open.records).save(&open.record_id, &pending, life, open.over);

@@ -42,7 +42,7 @@ pub(super) async fn streamed(mut chunks: Body, mut call: RunningCall) -> Result<
         response = &mut call => return Err(response),
     };
     let rest = stream::unfold(Part::Running(chunks, call), Part::next);
-    let frames = stream::iter([first]).chain(rest);
+    let frames = stream::iter([first]).chain(rest).fuse();
     Ok(Body::new(StreamBody::new(frames)))
 }
 

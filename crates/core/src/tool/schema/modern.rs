@@ -21,6 +21,18 @@ fn modernize_own(object: &mut JsonObject) {
     }
     object.shift_remove("additionalItems");
     split_dependencies(object);
+    for (flag, limit) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        // Draft 4.
+        if let Some(Value::Bool(is_exclusive)) = object.get(flag) {
+            let is_exclusive = *is_exclusive;
+            object.shift_remove(flag);
+            let value = is_exclusive.then(|| object.shift_remove(limit)).flatten();
+            object.extend(value.map(|value| (flag.to_owned(), value)));
+        }
+    }
 }
 
 fn split_dependencies(object: &mut JsonObject) {
@@ -50,6 +62,10 @@ mod tests {
             (
                 json!({"items": [{}, {"items": [true]}], "additionalItems": false}),
                 json!({"prefixItems": [{}, {"prefixItems": [true]}], "items": false}),
+            ),
+            (
+                json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 2, "exclusiveMaximum": false}),
+                json!({"exclusiveMinimum": 1, "maximum": 2}),
             ),
             (
                 json!({"dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
