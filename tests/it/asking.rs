@@ -8,11 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{failure, function, mcp_call};
-
-/// Takes nothing.
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+use crate::support::{Nothing, failure, function, mcp_call};
 
 #[derive(Deserialize, JsonSchema)]
 struct Guests {
@@ -60,10 +56,8 @@ async fn asked(tools: &LambdaFunction) -> Value {
 }
 
 fn question<'a>(response: &'a Value, key: &str) -> &'a Value {
-    assert_eq!(
-        response["result"]["resultType"], "input_required",
-        "{response}"
-    );
+    let result_type = &response["result"]["resultType"];
+    assert_eq!(result_type, "input_required", "{response}");
     let request = &response["result"]["inputRequests"][key];
     assert_eq!(request["method"], "elicitation/create", "{response}");
     assert_eq!(request["params"]["mode"], "form", "{response}");
@@ -86,10 +80,8 @@ async fn questions_are_asked_one_after_the_other() {
         "requestState": first["result"]["requestState"],
     }));
     let second = mcp_call(&tools, "T_Book", second).await;
-    assert_eq!(
-        question(&second, "confirm")["message"],
-        "Book a table for 4?"
-    );
+    let message = &question(&second, "confirm")["message"];
+    assert_eq!(message, "Book a table for 4?");
 
     // Only the latest answer is repeated; the state brings the first. The call ran neither time, so
     // its id is free.
@@ -220,10 +212,8 @@ async fn a_key_is_redacted() {
         "requestState": first["result"]["requestState"],
     }));
     let answered = mcp_call(&tools, "T_Ask", answered).await;
-    assert_eq!(
-        answered["result"]["structuredContent"]["result"], 4,
-        "{answered}"
-    );
+    let value = &answered["result"]["structuredContent"]["result"];
+    assert_eq!(*value, 4, "{answered}");
 }
 
 #[tokio::test]

@@ -3,20 +3,14 @@
 use lambda_tools::{
     ApiKeys, Auth, Context, Failure, Tool, Toolkit, secrets::Secrets, testing::ExpectedResponse,
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{event, function, server};
+use crate::support::{Nothing, function, post, server};
 
 const ONE: &str = "one-0123456789ab";
 const TWO: &str = "two-0123456789ab";
 
-/// Returns the caller.
-#[derive(Deserialize, JsonSchema)]
-struct WhoAmI {}
-
-async fn who_am_i(_: WhoAmI, cx: Context) -> Result<String, Failure> {
+async fn who_am_i(_: Nothing, cx: Context) -> Result<String, Failure> {
     Ok(cx.caller().to_string())
 }
 
@@ -27,13 +21,8 @@ async fn respond(
 ) -> ExpectedResponse {
     let tool = Tool::new("Who.AmI@1.0.0", who_am_i);
     let server = server(Toolkit::new([tool]).unwrap()).secrets(secrets);
-    let event = event("POST", "/tools/call", r#"{"tool_id": "Who.AmI"}"#);
-    let mut event: Value = serde_json::from_str(&event).unwrap();
-    for (name, value) in headers {
-        event["headers"][*name] = json!(value);
-    }
-    let function = function(server.auth(auth));
-    function.respond(&event.to_string()).await.unwrap()
+    let body = json!({"tool_id": "Who.AmI"});
+    post(&function(server.auth(auth)), "/tools/call", headers, &body).await
 }
 
 /// Makes a call; returns the status, and the caller if the call was accepted.
@@ -141,15 +130,12 @@ mod half_down {
             let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
             format!("Bearer {token}")
         };
+        let of_another = bearer(&SECRET.replace('a', "b"), NOW + 60);
         for (header, value, status) in [
             ("oxp-api-key", ONE.to_owned(), 200),
             ("oxp-api-key", TWO.to_owned(), 400),
             ("authorization", bearer(SECRET, NOW + 60), 200),
-            (
-                "authorization",
-                bearer(&SECRET.replace('a', "b"), NOW + 60),
-                400,
-            ),
+            ("authorization", of_another, 400),
             // Signed, and not valid: no other secret can change that.
             ("authorization", bearer(SECRET, NOW - 60), 401),
         ] {

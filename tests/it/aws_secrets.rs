@@ -7,18 +7,18 @@ mod secrets_manager;
 
 use std::sync::Arc;
 
-use axum::{Router, body::Body};
+use axum::Router;
 use lambda_tools::{
     Context, Failure, Tool, Toolkit,
     secrets::{ParameterStore, Secrets, SecretsManager},
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::aws::{AwsProxy, Emulator};
-use tower::ServiceExt;
 
-use crate::{aws, support::server};
+use crate::{
+    aws,
+    support::{Nothing, send, server},
+};
 
 const PERMANENT: &str = "The tool server cannot read a secret that this tool needs";
 const TEMPORARY: &str = "The tool server is temporarily unavailable";
@@ -87,12 +87,8 @@ impl Service {
 
 /// Returns a tool that returns its secrets, which no real tool should do.
 fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
-    /// Returns its secrets.
-    #[derive(Deserialize, JsonSchema)]
-    struct Reveal {}
-
     let ids: Arc<[String]> = secrets.iter().map(|&it| it.to_owned()).collect();
-    let reveal = move |_: Reveal, cx: Context| {
+    let reveal = move |_: Nothing, cx: Context| {
         let ids = Arc::clone(&ids);
         async move {
             let mut values = Vec::new();
@@ -118,12 +114,8 @@ fn revealing(ids: &[&str], secrets: Secrets) -> Router {
 }
 
 async fn call(router: &Router, body: &Value) -> (u16, Value) {
-    let request = axum::http::Request::post("/tools/call");
-    let request = request.body(Body::from(body.to_string())).unwrap();
-    let response = router.clone().oneshot(request).await.unwrap();
-    let status = response.status().as_u16();
-    let body = axum::body::to_bytes(response.into_body(), 1_000_000).await;
-    (status, serde_json::from_slice(&body.unwrap()).unwrap())
+    let response = send(router, "POST", "/tools/call", &[], body.to_string()).await;
+    (response.status, response.json())
 }
 
 /// Calls a tool. Returns its value, or the developer message of the rejection.
@@ -184,16 +176,12 @@ async fn each_kind_of_error_has_its_own_message() {
             Service::SecretsManager => ("DecryptionFailure", "InternalServiceError"),
             Service::ParameterStore => ("InvalidKeyId", "InternalServerError"),
         };
+        let unknown = "AWS does not accept the credentials";
         for (status, code, message, what) in [
             (400, "ThrottlingException", TEMPORARY, "throttled: "),
             (500, failed, TEMPORARY, "the store is not available: "),
             (502, "", TEMPORARY, "the store is not available: "),
-            (
-                400,
-                "UnrecognizedClientException",
-                PERMANENT,
-                "AWS does not accept the credentials",
-            ),
+            (400, "UnrecognizedClientException", PERMANENT, unknown),
             (400, undecryptable, PERMANENT, "not decodable: "),
             (400, "ValidationException", PERMANENT, "does not accept "),
         ] {
@@ -225,10 +213,8 @@ async fn an_invalid_name_does_not_affect_others() {
         let router = router(tools, service.secrets(&proxy, ""));
         let detail = value_or_detail(&router, "T.Invalid").await;
         let detail = detail.as_str().unwrap();
-        assert!(
-            detail.contains("'A KEY' is not a valid name for a "),
-            "{detail}"
-        );
+        let reason = "'A KEY' is not a valid name for a ";
+        assert!(detail.contains(reason), "{detail}");
         assert_eq!(value_or_detail(&router, "T.Valid").await, json!(["value"]));
         assert_eq!(service.take_batches(&proxy), [1]);
     }

@@ -2,14 +2,9 @@
 
 use lambda_tools::{Content, Failure, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::json;
 
-use crate::support::{event, failure, function, mcp_call, value};
-
-/// Takes nothing.
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+use crate::support::{Nothing, failure, function, get, mcp_call, post, value};
 
 async fn pixel(_: Nothing) -> Result<Content, Failure> {
     Ok(Content::bytes("image/png", [0x89, b'P', b'N', b'G']))
@@ -85,21 +80,18 @@ async fn other_protocols_have_objects() {
     let pixel = json!({"media_type": "image/png", "data": "iVBORw=="});
     assert_eq!(value(&tools, "T.Pixel", json!({})).await, pixel);
     let all = value(&tools, "T.All", json!({})).await;
-    assert_eq!(
-        all[1],
-        json!({"media_type": "text/markdown", "text": "*Revenue*"})
-    );
+    let markdown = json!({"media_type": "text/markdown", "text": "*Revenue*"});
+    assert_eq!(all[1], markdown);
     assert_eq!(all[5]["uri"], "file:///chart.svg");
 
     let body = json!({"jsonrpc": "2.0", "id": "1", "method": "T_Pixel", "params": {}});
-    let event = event("POST", "/opentool/call", &body.to_string());
-    let response = tools.respond(&event).await.unwrap();
+    let response = post(&tools, "/opentool/call", &[], &body).await;
     assert_eq!(response.body["result"], pixel, "{response:?}");
 }
 
 #[tokio::test]
 async fn the_lists_describe_content() {
-    let list = tools().respond(&event("GET", "/tools", "")).await.unwrap();
+    let list = get(&tools(), "/tools").await;
     let tools = list.body["items"].as_array().unwrap();
     let schema_of = |name: &str| {
         let mut tools = tools.iter();

@@ -60,14 +60,19 @@ async fn half_a_surrogate_pair_in_an_event_is_a_text() {
     assert_eq!(answer["statusCode"], 401, "{answer}");
 }
 
-/// `events/direct` has the calls, which need no credentials.
+/// `events/direct` has the calls, which need no credentials, and `events/sources` the warm-ups.
 #[tokio::test]
-async fn calls_can_be_refused() {
+async fn calls_and_warm_ups_can_be_refused() {
     let function = LambdaFunction::new(server().events([EventKind::FunctionUrl]));
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
-    for event in [call("success"), ping] {
-        let error = function.invoke(&event).await.unwrap_err();
-        assert!(error.to_string().contains("'direct'"), "{error}");
+    for (event, kind) in [
+        (&*call("success"), "'direct'"),
+        (&ping, "'direct'"),
+        ("{}", "'warm-up'"),
+        (r#"{"warmer": true}"#, "'warm-up'"),
+    ] {
+        let error = function.invoke(event).await.unwrap_err();
+        assert!(error.to_string().contains(kind), "{error}");
     }
 }
 

@@ -1,43 +1,21 @@
 //! The explorer: its page, its data, and who gets them.
 
-use axum::{
-    body::{Body, to_bytes},
-    routing::get,
-};
+use axum::routing::get;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderMap, Request};
-use lambda_tools::{
-    ApiKeys, Failure, Protocol, Server, ServerInfo, Tool, Toolkit, secrets::Secrets,
-};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use lambda_tools::{ApiKeys, Protocol, Server, ServerInfo, Toolkit, secrets::Secrets};
+use serde_json::json;
 use sha2::{Digest, Sha256};
-use tower::ServiceExt;
 
-use crate::support::server;
-
-/// Adds two numbers.
-#[derive(Deserialize, JsonSchema)]
-struct Add {
-    /// The first.
-    a: f64,
-    /// The second.
-    b: f64,
-}
-
-async fn add(input: Add) -> Result<f64, Failure> {
-    Ok(input.a + input.b)
-}
+use crate::support::{self, Page, idle, server};
 
 fn tools() -> Toolkit {
     let tools = [
-        Tool::new("Calculator.Add@1.0.0", add),
-        Tool::new("Calculator.Add@2.0.0", add)
+        idle("Calculator.Add@1.0.0", "Adds."),
+        idle("Calculator.Add@2.0.0", "Adds.")
             .title("Add numbers")
             .read_only(true)
             .idempotent(),
-        Tool::new("Bank.Transfer@1.0.0", add)
+        idle("Bank.Transfer@1.0.0", "Transfers.")
             .secret("BANK_KEY")
             .user_id()
             .scope("transfer")
@@ -48,38 +26,11 @@ fn tools() -> Toolkit {
     Toolkit::new(tools).unwrap()
 }
 
-/// Without a socket.
-struct Page {
-    status: u16,
-    headers: HeaderMap,
-    body: String,
-}
-
-impl Page {
-    fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name);
-        value.map_or("(absent)", |value| value.to_str().unwrap())
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap()
-    }
-}
-
 async fn send(server: Server, method: &str, path: &str, key: Option<&str>) -> Page {
-    let mut request = Request::builder().method(method).uri(path);
-    if let Some(key) = key {
-        request = request.header("authorization", format!("Bearer {key}"));
-    }
-    let request = request.body(Body::empty()).unwrap();
-    let router = server.into_router().unwrap();
-    let (parts, body) = router.oneshot(request).await.unwrap().into_parts();
-    let body = to_bytes(body, usize::MAX).await.unwrap();
-    Page {
-        status: parts.status.as_u16(),
-        headers: parts.headers,
-        body: String::from_utf8(body.to_vec()).unwrap(),
-    }
+    let key = key.map(|key| format!("Bearer {key}"));
+    let headers = key.iter().map(|key| ("authorization", &**key));
+    let headers: Vec<_> = headers.collect();
+    support::send(&server.into_router().unwrap(), method, path, &headers, "").await
 }
 
 async fn fetch(server: Server, path: &str) -> Page {
@@ -132,10 +83,8 @@ async fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else
     }
     // The policy would block both, so neither may occur.
     let markup = page.body.replace(scripts[0], "").replace(styles[0], "");
-    assert!(
-        !markup.contains(" style=") && !markup.contains(" on"),
-        "{markup}"
-    );
+    let has_inline = markup.contains(" style=") || markup.contains(" on");
+    assert!(!has_inline, "{markup}");
 }
 
 #[tokio::test]
@@ -219,14 +168,13 @@ async fn only_served_protocols_are_offered() {
 #[cfg(feature = "jwt")]
 #[tokio::test]
 async fn a_list_of_callable_tools_has_no_others() {
-    use jsonwebtoken::{EncodingKey, Header, encode};
     use lambda_tools::Jwt;
+    use test_support::issuer::sign_with_secret;
 
     let secret = "a-secret-that-signs-tokens-0123456789";
     let count = async |scope: &str, is_filtered: bool| {
         let claims = json!({"sub": "u", "exp": 4_000_000_000_u64, "scope": scope});
-        let signing = EncodingKey::from_secret(secret.as_bytes());
-        let token = encode(&Header::default(), &claims, &signing).unwrap();
+        let token = sign_with_secret(secret, &claims);
         let mut server = explorer()
             .auth(Jwt::with_secret_ids(["SIGNER"]))
             .secrets(Secrets::fixed([("SIGNER", secret)]));
@@ -234,9 +182,7 @@ async fn a_list_of_callable_tools_has_no_others() {
             server = server.list_only_callable_tools();
         }
         let page = send(server, "GET", "/explorer.json", Some(&token)).await;
-        let data = page.json();
-        let tools = data["tools"].as_array().unwrap_or_else(|| panic!("{data}"));
-        tools.len()
+        page.json()["tools"].as_array().unwrap().len()
     };
     assert_eq!(count("", true).await, 2);
     assert_eq!(count("transfer", true).await, 3);
@@ -246,16 +192,11 @@ async fn a_list_of_callable_tools_has_no_others() {
 #[tokio::test]
 async fn the_page_and_its_data_are_on_their_paths_if_they_are_turned_on() {
     let agents = || explorer().base_path("/agents/v1");
+    let without = server(tools()).base_path("/agents");
     for (server, method, path, status, start) in vec![
         (server(tools()), "GET", "/", 404, "{"),
         (server(tools()), "GET", "/explorer.json", 404, "{"),
-        (
-            server(tools()).base_path("/agents"),
-            "GET",
-            "/agents/",
-            404,
-            "{",
-        ),
+        (without, "GET", "/agents/", 404, "{"),
         (explorer().explorer(false), "GET", "/", 404, "{"),
         (explorer(), "GET", "/nothing", 404, "{"),
         (explorer(), "HEAD", "/", 200, ""),
@@ -274,11 +215,7 @@ async fn the_page_and_its_data_are_on_their_paths_if_they_are_turned_on() {
         assert_eq!(page.status, status, "{method} {path}");
         assert!(page.body.starts_with(start), "{method} {path}");
         assert!(method != "HEAD" || page.body.is_empty(), "{path}");
-        let allow = if status == 405 {
-            "GET,HEAD"
-        } else {
-            "(absent)"
-        };
+        let allow = if status == 405 { "GET,HEAD" } else { "" };
         assert_eq!(page.header("allow"), allow, "{path}");
     }
 }

@@ -25,6 +25,7 @@ use test_support::{
     marks::{MARK, search},
 };
 
+use crate::support::Nothing;
 #[cfg(feature = "otlp")]
 use crate::{
     collector::{Collector, attribute},
@@ -207,11 +208,7 @@ impl SecretStore for Rotated {
 
 #[tokio::test]
 async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
-    /// Shows its secrets.
-    #[derive(Deserialize, JsonSchema)]
-    struct Show {}
-
-    async fn show(_: Show, cx: Context) -> Result<(), Failure> {
+    async fn show(_: Nothing, cx: Context) -> Result<(), Failure> {
         let first = cx.secret("KEY")?.expose().to_owned();
         let rotated = cx.secret_rejected("KEY").await.expect("another one");
         assert_ne!(rotated.expose(), first);

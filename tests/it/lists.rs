@@ -1,48 +1,14 @@
 //! Lists over HTTP: conditional requests, and lists that are too large.
 
-use axum::body::{Body, Bytes};
-use http::{HeaderMap, Request};
-use http_body_util::BodyExt;
-use lambda_tools::{Failure, Server, Tool, Toolkit};
-use serde_json::{Value, json};
-use tower::ServiceExt;
+use lambda_tools::{Server, Toolkit};
+use serde_json::json;
 
-use crate::support::{event, function, server};
+use crate::support::{event, function, idle, post, send, server};
 
 /// Creates a server with a tool whose description has this many bytes.
 fn wordy(bytes: usize) -> Server {
-    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-    let (description, input) = ("x".repeat(bytes), json!({"type": "object"}));
-    let tool = Tool::dynamic("T.Wordy@1.0.0", description, input, Value::Null, nothing);
+    let tool = idle("T.Wordy@1.0.0", "x".repeat(bytes));
     server(Toolkit::new([tool]).unwrap())
-}
-
-/// A response of the router.
-struct Got {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Got {
-    fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name);
-        value.map_or("", |value| value.to_str().unwrap())
-    }
-}
-
-async fn get(router: &axum::Router, path: &str, headers: &[(&str, &str)]) -> Got {
-    let mut request = Request::get(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(Body::empty()).unwrap();
-    let response = router.clone().oneshot(request).await.unwrap();
-    Got {
-        status: response.status().as_u16(),
-        headers: response.headers().clone(),
-        body: response.into_body().collect().await.unwrap().to_bytes(),
-    }
 }
 
 /// The paths of all lists over GET, and the headers that they vary by.
@@ -57,7 +23,7 @@ const LISTS: &[(&str, &str)] = &[
 async fn a_list_is_not_sent_to_a_client_that_has_it() {
     let router = wordy(20_000).into_router().unwrap();
     for (path, vary) in LISTS {
-        let list = get(&router, path, &[("accept-encoding", "gzip")]).await;
+        let list = send(&router, "GET", path, &[("accept-encoding", "gzip")], "").await;
         let tag = list.header("etag");
         assert!(tag.starts_with('"') && tag.ends_with('"'), "{path}: {tag}");
         assert_eq!(list.header("content-encoding"), "", "{path}");
@@ -71,7 +37,8 @@ async fn a_list_is_not_sent_to_a_client_that_has_it() {
             (&among_others, 304),
             ("*", 304),
         ] {
-            let got = get(&router, path, &[("if-none-match", condition)]).await;
+            let headers = [("if-none-match", condition)];
+            let got = send(&router, "GET", path, &headers, "").await;
             assert_eq!(got.status, status, "{path} {condition}");
             assert_eq!(got.header("etag"), tag);
             assert_eq!(got.header("cache-control"), "private, no-cache");
@@ -97,7 +64,7 @@ async fn different_lists_have_different_tags() {
             (&changed, &[]),
             (&router, &[("oxp-version", "1.0")]),
         ] {
-            let list = get(router, path, headers).await;
+            let list = send(router, "GET", path, headers, "").await;
             tags.push((list.body, list.headers["etag"].clone()));
         }
     }
@@ -111,39 +78,25 @@ async fn different_lists_have_different_tags() {
 #[tokio::test]
 async fn only_lists_over_get_are_conditional() {
     let function = function(wordy(20_000));
-    let list = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
-    for (path, body) in [("/tools/call", r#"{"tool_id": "T.Wordy"}"#), ("/mcp", list)] {
-        let mut event: Value = serde_json::from_str(&event("POST", path, body)).unwrap();
-        event["headers"]["if-none-match"] = "*".into();
-        let response = function.invoke(&event.to_string()).await.unwrap();
-        assert_eq!(response["statusCode"], 200, "{path}");
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let call = json!({"tool_id": "T.Wordy"});
+    for (path, body) in [("/tools/call", call), ("/mcp", list)] {
+        let response = post(&function, path, &[("if-none-match", "*")], &body).await;
+        assert_eq!(response.status, 200, "{path}");
         for header in ["etag", "cache-control", "vary"] {
-            assert_eq!(response["headers"][header], Value::Null, "{path} {header}");
+            assert!(!response.headers.contains_key(header), "{path} {header}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_list_larger_than_a_page_is_read_in_pages() {
-    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-    let tools = (0..5).map(|number| {
-        let (text, input) = ("x".repeat(400_000), json!({"type": "object"}));
-        Tool::dynamic(
-            format!("T.T{number}@1.0.0"),
-            text,
-            input,
-            Value::Null,
-            nothing,
-        )
-    });
+    let tools = (0..5).map(|number| idle(format!("T.T{number}@1.0.0"), "x".repeat(400_000)));
     let function = function(server(Toolkit::new(tools).unwrap()));
     let (mut params, mut names) = (json!({}), Vec::new());
     for has_next in [true, true, false] {
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
-        let response = function
-            .respond(&event("POST", "/mcp", &list.to_string()))
-            .await;
-        let result = response.unwrap().body["result"].take();
+        let result = post(&function, "/mcp", &[], &list).await.body["result"].take();
         let tools = result["tools"].as_array().unwrap().iter();
         names.extend(tools.map(|tool| tool["name"].as_str().unwrap().to_owned()));
         assert_eq!(result["nextCursor"].is_string(), has_next, "{names:?}");

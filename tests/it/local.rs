@@ -1,52 +1,36 @@
 //! The router by itself, as in a user's own server.
 
-use axum::{body::Body, routing::get};
-use http::{Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use axum::routing::get;
 use lambda_http::RequestExt;
-use lambda_tools::{Failure, Server, Tool, Toolkit};
-use serde_json::{Value, json};
-use tower::ServiceExt;
+use lambda_tools::{Server, Toolkit};
+use serde_json::json;
 
-use crate::support::{event, function, server};
+use crate::support::{self, event, function, idle, send, server};
 
 fn empty() -> Server {
     server(Toolkit::new([]).unwrap())
-}
-
-async fn send(server: Server, request: Request<Body>) -> Response<Body> {
-    let router = server.into_router().unwrap();
-    router.oneshot(request).await.unwrap()
-}
-
-fn request(path: &str) -> Request<Body> {
-    Request::get(path).body(Body::empty()).unwrap()
-}
-
-async fn json_of(response: Response<Body>) -> Value {
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    serde_json::from_slice(&body).unwrap()
 }
 
 #[tokio::test]
 async fn the_router_is_an_extensible_tower_service() {
     for (path, status) in [("/about", 200), ("/tools", 200), ("/nothing", 404)] {
         let about = |router: axum::Router| router.route("/about", get(|| async { "ours" }));
-        let response = send(empty().map_router(about), request(path)).await;
-        assert_eq!(response.status(), status, "{path}");
+        let router = empty().map_router(about).into_router().unwrap();
+        let response = send(&router, "GET", path, &[], "").await;
+        assert_eq!(response.status, status, "{path}");
+        if path == "/tools" {
+            assert_eq!(response.json()["items"], json!([]));
+        }
     }
-    let response = send(empty(), request("/tools")).await;
-    assert_eq!(json_of(response).await["items"], json!([]));
 }
 
 #[cfg(not(feature = "explorer"))]
 #[tokio::test]
 async fn without_the_feature_there_is_no_explorer() {
     for path in ["/", "/explorer.json"] {
-        let response = send(empty(), request(path)).await;
-        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
-        let body = json_of(response).await;
-        assert_eq!(body["message"], "There is nothing at this path");
+        let response = send(&empty().into_router().unwrap(), "GET", path, &[], "").await;
+        assert_eq!(response.status, 404, "{path}");
+        assert_eq!(response.json()["message"], "There is nothing at this path");
     }
 }
 
@@ -64,13 +48,11 @@ async fn a_body_beyond_the_limit_is_rejected() {
         let is_too_large = response.body["message"] == "The request is too large";
         assert_eq!(is_too_large, path == "/tools/call", "{response:?}");
     }
-    let body = Body::from(vec![b' '; 6_291_557]);
-    let response = send(empty(), Request::post("/tools/call").body(body).unwrap()).await;
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(
-        json_of(response).await["message"],
-        "The request is too large"
-    );
+    let router = empty().into_router().unwrap();
+    let body = " ".repeat(6_291_557);
+    let response = send(&router, "POST", "/tools/call", &[], body).await;
+    assert_eq!(response.status, 400);
+    assert_eq!(response.json()["message"], "The request is too large");
 }
 
 #[tokio::test]
@@ -88,8 +70,8 @@ async fn custom_routes_have_access_to_the_event() {
     }
     let routes = |router: axum::Router| router.route("/source", get(source));
     let function = function(empty().map_router(routes));
-    let response = function.respond(&event("GET", "/source", "")).await;
-    assert_eq!(response.unwrap().body, "192.0.2.1 true");
+    let response = support::get(&function, "/source").await;
+    assert_eq!(response.body, "192.0.2.1 true");
 }
 
 #[tokio::test]
@@ -99,13 +81,11 @@ async fn a_list_too_large_for_both_dialects_is_sent_in_one() {
         (4_000_000, (200, true, false)),
         (7_000_000, (400, false, false)),
     ] {
-        let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-        let (text, input) = ("x".repeat(bytes), json!({"type": "object"}));
-        let tool = Tool::dynamic("T.T@1.0.0", text, input, Value::Null, nothing);
-        let response = send(server(Toolkit::new([tool]).unwrap()), request("/tools")).await;
-        let status = response.status().as_u16();
-        let body = json_of(response).await;
+        let tool = idle("T.T@1.0.0", "x".repeat(bytes));
+        let router = server(Toolkit::new([tool]).unwrap()).into_router().unwrap();
+        let response = send(&router, "GET", "/tools", &[], "").await;
+        let body = response.json();
         let has = |name: &str| body.get(name).is_some();
-        assert_eq!((status, has("items"), has("tools")), expected);
+        assert_eq!((response.status, has("items"), has("tools")), expected);
     }
 }

@@ -3,8 +3,6 @@
 use std::{process::Command, time::Duration};
 
 use lambda_tools::{Failure, Server, Tool, Toolkit, serve};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
@@ -16,10 +14,7 @@ use test_support::{
 
 #[cfg(feature = "otlp")]
 use crate::collector::{Collector, attribute};
-
-/// Takes nothing.
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+use crate::support::Nothing;
 
 /// Returns more than can be sent.
 async fn fill(_: Nothing) -> Result<String, Failure> {

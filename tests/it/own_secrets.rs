@@ -1,23 +1,14 @@
 //! The server's own secrets and its users' tokens, which no document gets.
 
-#[cfg(feature = "jwt")]
-use lambda_tools::Jwt;
-use lambda_tools::{ApiKeys, Auth, Failure, Server, Tool, Toolkit};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use lambda_tools::{ApiKeys, Auth, Server, Toolkit};
 
-use crate::support::server;
-
-/// Does nothing.
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+use crate::support::{idle, server};
 
 /// Returns the error of a server at its start.
 fn error_of(secret: &str, change: impl FnOnce(Server) -> Server) -> Option<String> {
-    let run = |_: Nothing| async { Ok::<_, Failure>(1) };
     let tools = [
-        Tool::new("A.First@1.0.0", run).secret("FREE_KEY"),
-        Tool::new("A.Second@1.0.0", run)
+        idle("A.First@1.0.0", "A tool.").secret("FREE_KEY"),
+        idle("A.Second@1.0.0", "A tool.")
             .secret("OTHER_KEY")
             .secret(secret),
     ];
@@ -37,45 +28,34 @@ fn refuses(secrets: &[&str], change: impl Fn(Server) -> Server) {
 }
 
 #[test]
-fn no_tool_gets_an_api_key_of_callers() {
+fn no_tool_gets_a_secret_that_the_server_uses_for_itself() {
     let auth = || Auth::from(ApiKeys::with_ids(["PARTNER"])).or(ApiKeys::with_ids(["OLD|NEW"]));
     refuses(&["PARTNER", "OLD", "NEW"], |server| server.auth(auth()));
-}
+    // The server signs its own requests to AWS with them.
+    let credentials = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+    ];
+    refuses(&credentials, |server| server);
+    #[cfg(feature = "jwt")]
+    refuses(&["SIGNER"], |server| {
+        server.auth(lambda_tools::Jwt::with_secret_ids(["SIGNER"]))
+    });
+    #[cfg(feature = "oauth")]
+    {
+        use lambda_tools::{OAuth, oauth::Provider};
 
-/// The server signs its own requests to AWS with them.
-#[test]
-fn no_tool_gets_the_credentials_for_aws() {
-    let credentials = ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"];
-    let credentials = credentials.map(|it| format!("AWS_{it}"));
-    refuses(&credentials.each_ref().map(String::as_str), |server| server);
-}
-
-#[cfg(feature = "jwt")]
-#[test]
-fn no_tool_gets_a_secret_that_signs_tokens() {
-    let jwt = || Jwt::with_secret_ids(["SIGNER"]);
-    refuses(&["SIGNER"], |server| server.auth(jwt()));
-}
-
-#[cfg(feature = "oauth")]
-#[test]
-fn no_tool_gets_a_secret_of_a_provider_or_a_key_of_grants() {
-    use lambda_tools::{OAuth, oauth::Provider};
-
-    let oauth = || OAuth::with([Provider::github("id", "GITHUB_SECRET")]).key_ids(["K1", "K2"]);
-    let secrets = ["GITHUB_SECRET", "K1", "K2"];
-    refuses(&secrets, |server| server.oauth(oauth()));
-    let key = ["TOOLS_OAUTH_KEY"];
-    refuses(&key, |server| server.oauth(OAuth::with([])));
-}
-
-#[cfg(feature = "sign-in")]
-#[test]
-fn no_tool_gets_the_secrets_of_sign_in() {
-    use lambda_tools::SignIn;
-
+        let github = || OAuth::with([Provider::github("id", "GITHUB_SECRET")]);
+        refuses(&["GITHUB_SECRET", "K1", "K2"], |server| {
+            server.oauth(github().key_ids(["K1", "K2"]))
+        });
+        let key = ["TOOLS_OAUTH_KEY"];
+        refuses(&key, |server| server.oauth(OAuth::with([])));
+    }
+    #[cfg(feature = "sign-in")]
     refuses(&["CLIENT_SECRET", "TOOLS_OAUTH_KEY"], |server| {
-        let sign_in = SignIn::google("id", "CLIENT_SECRET").allow("anyone");
+        let sign_in = lambda_tools::SignIn::google("id", "CLIENT_SECRET").allow("anyone");
         server.auth(sign_in).public_url("https://tools.example")
     });
 }
@@ -87,6 +67,8 @@ async fn no_document_gets_the_tokens_of_a_provider_with_the_name_of_its_api() {
     use lambda_tools::{OAuth, from_openapi::OpenApi, oauth::Provider, secrets::Secrets};
     use serde_json::{Value, json};
 
+    use crate::support::{function, post};
+
     let response = async |token_url: &str| -> Value {
         let document = json!({
             "openapi": "3.1.0", "info": {"title": "GitHub", "version": "1"}, "servers": [{"url": "https://api.example"}],
@@ -94,37 +76,28 @@ async fn no_document_gets_the_tokens_of_a_provider_with_the_name_of_its_api() {
                 "authorizationUrl": "https://github.com/login/oauth/authorize", "tokenUrl": token_url}}}}},
             "paths": {"/me": {"get": {"operationId": "me", "summary": "Who", "security": [{"login": ["user"]}], "responses": {}}}},
         });
-        let tools = OpenApi::new(document)
-            .unwrap()
-            .include_all()
-            .tools()
-            .unwrap();
+        let api = OpenApi::new(document).unwrap().include_all();
+        let tools = api.tools().unwrap();
         let key = ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef");
         let server = server(Toolkit::new(tools).unwrap())
             .public_url("https://tools.example")
             .oauth(OAuth::with([Provider::github("id", "GITHUB_SECRET")]))
             .secrets(Secrets::fixed([key, ("GITHUB_SECRET", "a-secret")]));
         let body = json!({"tool_id": "GitHub.Me", "input": {}, "context": {"user_id": "ada"}});
-        let event = crate::support::event("POST", "/tools/call", &body.to_string());
-        let response = crate::support::function(server)
-            .invoke(&event)
+        post(&function(server), "/tools/call", &[], &body)
             .await
-            .unwrap();
-        serde_json::from_str(response["body"].as_str().unwrap()).unwrap()
+            .body
     };
-    let own = response("https://github.com/login/oauth/access_token").await;
-    assert!(
-        own.to_string().contains("/authorization/challenges/"),
-        "{own}"
-    );
+    let own = response("https://github.com/login/oauth/access_token")
+        .await
+        .to_string();
+    assert!(own.contains("/authorization/challenges/"), "{own}");
     for url in [
         "https://evil.example/login/oauth/access_token",
         "https://github.com/login/oauth/access_token/",
     ] {
         let other = response(url).await.to_string();
-        assert!(
-            !other.contains("challenges") && other.contains("github"),
-            "{other}"
-        );
+        assert!(other.contains("github"), "{other}");
+        assert!(!other.contains("challenges"), "{other}");
     }
 }

@@ -1,14 +1,26 @@
-//! Calls tools without a socket.
+//! Calls functions, and routers, without a socket.
 
 use lambda_tools::{
-    Auth, EventKind, Failure, Server, Tool, Toolkit,
+    Auth, EventKind, Failure, Server, StoreError, Tool, Toolkit,
     idempotency::Idempotency,
     secrets::Secrets,
+    store::{PutOutcome, Record, Store, StoreFuture, Write},
     testing::{ExpectedResponse, LambdaFunction, TestOutcome},
 };
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+};
+use http::{HeaderMap, Request};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 /// Creates a server that takes no setting from the environment of the tests, except for metrics.
 pub(crate) fn server(toolkit: Toolkit) -> Server {
@@ -44,6 +56,66 @@ pub(crate) fn event(method: &str, path: &str, body: &str) -> String {
     .to_string()
 }
 
+/// Sends a request to a function, with more headers.
+pub(crate) async fn post(
+    function: &LambdaFunction,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> ExpectedResponse {
+    let event = event("POST", path, &body.to_string());
+    let mut event: Value = serde_json::from_str(&event).unwrap();
+    for (name, value) in headers {
+        event["headers"][*name] = (*value).into();
+    }
+    function.respond(&event.to_string()).await.unwrap()
+}
+
+pub(crate) async fn get(function: &LambdaFunction, path: &str) -> ExpectedResponse {
+    function.respond(&event("GET", path, "")).await.unwrap()
+}
+
+/// The response of a router.
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Page {
+    /// Returns a header, which is empty if it is absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// Sends a request to a router.
+pub(crate) async fn send(
+    router: &Router,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Body>,
+) -> Page {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(body.into()).unwrap();
+    let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    Page {
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
 /// Calls a tool over MCP, revision 2026-07-28; `more` is added to the params.
 pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, more: Value) -> Value {
     let prefix = "io.modelcontextprotocol";
@@ -57,16 +129,13 @@ pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, more: Value)
     });
     merge(&mut params, more);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let mut event: Value = serde_json::from_str(&event("POST", "/mcp", &body.to_string())).unwrap();
-    event["headers"] = json!({
-        "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": tool,
-    });
-    let response = function.respond(&event.to_string()).await;
-    let response = response.expect("an HTTP event");
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", tool),
+    ];
+    let response = post(function, "/mcp", &headers, &body).await;
     assert_eq!(response.status, 200, "{response:?}");
     response.body
 }
@@ -84,9 +153,8 @@ fn merge(target: &mut Value, more: Value) {
 
 /// Calls a tool in OXP's header dialect.
 pub(crate) async fn call(function: &LambdaFunction, tool: &str, input: Value) -> ExpectedResponse {
-    let body = json!({"tool_id": tool, "input": input}).to_string();
-    let event = event("POST", "/tools/call", &body);
-    function.respond(&event).await.expect("an HTTP event")
+    let body = json!({"tool_id": tool, "input": input});
+    post(function, "/tools/call", &[], &body).await
 }
 
 /// Returns the `error` of a call whose tool failed.
@@ -105,6 +173,69 @@ pub(crate) async fn value(function: &LambdaFunction, tool: &str, input: Value) -
     assert_eq!(response.body["success"], true, "{response:?}");
     response.body["value"].clone()
 }
+
+/// A store that instances share. It cannot count in one request.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(pub(crate) Arc<State>);
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) records: Mutex<HashMap<String, Record>>,
+    /// What each operation fails with.
+    pub(crate) error: Mutex<Option<StoreError>>,
+}
+
+impl Shared {
+    fn check(&self) -> Result<(), StoreError> {
+        self.0.error.lock().unwrap().clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Store for Shared {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
+        let found = self.0.records.lock().unwrap().get(id).cloned();
+        Box::pin(async move {
+            // Other calls come between a read and the write that follows.
+            tokio::task::yield_now().await;
+            self.check().map(|()| found)
+        })
+    }
+
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
+        Box::pin(async move {
+            self.check()?;
+            let mut records = self.0.records.lock().unwrap();
+            let current = records.get(write.id).cloned();
+            if !write.may_replace(current.as_ref()) {
+                return Ok(PutOutcome::Conflict(current));
+            }
+            records.insert(write.id.to_owned(), write.record.clone());
+            Ok(PutOutcome::Written)
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            self.check()?;
+            let mut records = self.0.records.lock().unwrap();
+            if records.get(id).is_some_and(|it| it.version == version) {
+                records.remove(id);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Returns a tool that takes any object and does nothing.
+pub(crate) fn idle(id: impl Into<String>, description: impl Into<String>) -> Tool {
+    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
+    let input = json!({"type": "object"});
+    Tool::dynamic(id.into(), description.into(), input, Value::Null, nothing)
+}
+
+/// Takes nothing.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Nothing {}
 
 /// Returns a tool with inputs of this type.
 #[track_caller]

@@ -7,18 +7,15 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
-use lambda_tools::{
-    ApiKeys, Context, Failure, Server, Tool, Toolkit,
-    secrets::Secrets,
-    testing::{self, LambdaFunction},
-};
+use lambda_tools::{ApiKeys, Context, Failure, Server, Tool, Toolkit, secrets::Secrets, testing};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use test_support::assert_program;
+
+use crate::support::idle;
 
 /// Returns what the call brought.
 #[derive(Deserialize, JsonSchema)]
@@ -63,13 +60,10 @@ async fn a_call_brings_what_its_tool_needs() {
 
 #[tokio::test]
 async fn a_rejection_is_data() {
+    let tea = json!({"article": "tea"});
     for (tool, input, reason) in [
         ("Shop.Show@1", json!({"artikel": "tea"}), "invalid_input"),
-        (
-            "Shop.Show",
-            json!({"article": "tea"}),
-            "missing_requirements",
-        ),
+        ("Shop.Show", tea, "missing_requirements"),
         ("Shop", json!({}), "invalid_tool_id"),
         ("Shop.Shoo", json!({}), "unknown_tool"),
     ] {
@@ -102,34 +96,9 @@ async fn a_value_that_is_missing_says_why() {
     let _ = testing::call(shop(), "Shop.Show", json!({})).await.value();
 }
 
+/// The call's own secret comes first, and its id is always the same unless it brings one.
 #[tokio::test]
-async fn a_call_goes_through_all_stages() {
-    let object = || json!({"type": "object"});
-    let text = json!({"type": "string"});
-    let number = async |_: Value| Ok::<_, Failure>(json!(7));
-    let slow = async |_: Value| {
-        std::future::pending::<()>().await;
-        Ok::<_, Failure>(Value::Null)
-    };
-    let toolkit = Toolkit::new([
-        Tool::dynamic("Stage.Output@1.0.0", "Errs.", object(), text, number),
-        Tool::dynamic("Stage.Time@1.0.0", "Never ends.", object(), json!({}), slow)
-            .timeout(Duration::from_millis(20)),
-        #[cfg(feature = "tasks")]
-        Tool::dynamic("Stage.Task@1.0.0", "Is slow.", object(), json!({}), number).requires_task(),
-    ]);
-    let function = LambdaFunction::new(toolkit.unwrap());
-    for (tool, says) in [
-        ("Stage.Output", "does not match"),
-        ("Stage.Time", "in time"),
-    ] {
-        let failure = function.call(tool, json!({})).await.failure();
-        assert!(failure.message().contains(says), "{failure:?}");
-    }
-    // In place, also a tool that lists say is for the background alone.
-    #[cfg(feature = "tasks")]
-    assert_eq!(function.call("Stage.Task", json!({})).await.value(), 7);
-    // The call's own secret comes first, and its id is always the same unless it brings one.
+async fn the_same_call_has_the_same_outcome() {
     let call = || {
         let call = testing::call(shop(), "Shop.Show", json!({"article": "tea"}));
         call.user_id("u").token("shop", "t").secret("SHOP_KEY", "k")
@@ -137,6 +106,15 @@ async fn a_call_goes_through_all_stages() {
     let (one, other) = (call().await.value(), call().await.value());
     assert_eq!(one["key"], "k");
     assert_eq!(one, other);
+}
+
+/// Also a tool that lists say is for the background alone.
+#[cfg(feature = "tasks")]
+#[tokio::test]
+async fn a_call_runs_in_place() {
+    let tool = idle("Stage.Task@1.0.0", "Is slow.").requires_task();
+    let call = testing::call(Toolkit::new([tool]).unwrap(), "Stage.Task", json!({}));
+    assert_eq!(call.await.value(), Value::Null);
 }
 
 /// Returns an event with a call by itself.
@@ -151,12 +129,10 @@ fn counting() -> Server {
         let number = calls.fetch_add(1, Ordering::SeqCst);
         async move { Ok::<_, Failure>(json!(number)) }
     };
-    let object = || json!({"type": "object"});
-    let keyed = async |_: Value| Ok::<_, Failure>(json!("has the secret"));
+    let object = json!({"type": "object"});
     let tools = [
-        Tool::dynamic("Count.Calls@1.0.0", "Counts.", object(), json!({}), count),
-        Tool::dynamic("Count.Key@1.0.0", "Has a key.", object(), json!({}), keyed)
-            .secret("REPLAYED_KEY"),
+        Tool::dynamic("Count.Calls@1.0.0", "Counts.", object, json!({}), count),
+        idle("Count.Key@1.0.0", "Has a key.").secret("REPLAYED_KEY"),
     ];
     Server::new(Toolkit::new(tools).unwrap())
 }
@@ -291,27 +267,21 @@ mod apis {
 
     const KEY: &str = "marked-key-of-notes";
 
-    /// Returns the tools of an API of notes at this URL. Its key is in a header, or in the query.
+    /// Returns the tool of an API of notes at this URL.
     fn notes(url: &str) -> Server {
-        let operation = |id: &str, scheme: &str, (name, place): (&str, &str)| {
-            let parameter = json!({"name": name, "in": place, "required": true,
-                                   "schema": {"type": "string"}});
-            let note = json!({"description": "A note.", "content": {"application/json": {}}});
-            json!({"get": {"operationId": id, "summary": "Notes.", "security": [{scheme: []}],
-                           "parameters": [parameter], "responses": {"200": note}}})
-        };
-        let scheme = |place: &str| json!({"type": "apiKey", "name": "key", "in": place});
+        let id =
+            json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+        let note = json!({"description": "A note.", "content": {"application/json": {}}});
         let document = json!({
             "openapi": "3.0.3", "info": {"title": "Notes", "version": "1"}, "servers": [{"url": url}],
-            "components": {"securitySchemes": {"Header": scheme("header"), "Query": scheme("query")}},
-            "paths": {
-                "/notes/{id}": operation("read", "Header", ("id", "path")),
-                "/search": operation("search", "Query", ("q", "query")),
-            },
+            "components": {"securitySchemes": {"Key": {"type": "apiKey", "name": "key", "in": "header"}}},
+            "paths": {"/notes/{id}": {"get": {
+                "operationId": "read", "summary": "Notes.", "security": [{"Key": []}],
+                "parameters": [id], "responses": {"200": note},
+            }}},
         });
         let api = OpenApi::new(document).unwrap().include_all();
-        let api = api.allow_private().secret("Header", "NOTES_KEY");
-        let tools = api.secret("Query", "NOTES_KEY").tools();
+        let tools = api.allow_private().secret("Key", "NOTES_KEY").tools();
         Server::new(Toolkit::new(tools.unwrap()).unwrap())
     }
 
@@ -331,12 +301,8 @@ mod apis {
             let key = request.headers().get("key");
             let key = key.map_or("", |it| it.to_str().unwrap()).to_owned();
             let (status, kind, body) = match request.uri().path() {
-                "/notes/1" => (200, JSON, r#"{"text":"a note"}"#.to_owned()),
+                "/notes/1" => (200, "text/plain", "[1,2]".to_owned()),
                 "/notes/echo" => (200, JSON, json!({"key": key}).to_string()),
-                "/search" if request.uri().query().unwrap().contains(KEY) => {
-                    (200, "text/plain", "[1,2]".to_owned())
-                }
-                "/search" => (401, JSON, String::new()),
                 // A failure quotes it.
                 _ => (
                     404,
@@ -360,15 +326,14 @@ mod apis {
             ("NOTES_URL", &format!("{}/v1", api.url)),
         ]);
         let (running, url) = Running::serving(&mut program);
-        for (tool, input) in [
-            ("Notes.Read", json!({"id": "1"})),
-            ("Notes.Read", json!({"id": "2"})),
-            ("Notes.Search", json!({"q": "a b"})),
-            // It calls nothing.
-            ("Notes.Read", json!({})),
-            ("Notes.Read", json!({"id": "echo"})),
+        // One calls nothing.
+        for input in [
+            json!({"id": "1"}),
+            json!({"id": "2"}),
+            json!({}),
+            json!({"id": "echo"}),
         ] {
-            let body = json!({"tool_id": tool, "input": input}).to_string();
+            let body = json!({"tool_id": "Notes.Read", "input": input}).to_string();
             let request = reqwest::Client::new().post(format!("{url}/tools/call"));
             request.body(body).send().await.unwrap();
         }
@@ -385,10 +350,9 @@ mod apis {
             }
         }
         let expected = json!({
-            "GET /notes/1": {"status": 200, "content_type": JSON, "body": {"text": "a note"}},
+            "GET /notes/1": {"status": 200, "content_type": "text/plain", "body": [1, 2]},
             "GET /notes/2": {"status": 404, "content_type": JSON,
                              "body": "{\n  \"message\": \"no such note\"\n}"},
-            "GET /search?q=a%20b&key=[secret]": {"status": 200, "content_type": "text/plain", "body": [1, 2]},
             "GET /notes/echo": {"status": 200, "content_type": JSON, "body": {"key": "[secret]"}},
         });
         assert_eq!(json!(recorded), expected);

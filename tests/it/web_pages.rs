@@ -1,40 +1,33 @@
 //! Web pages of other origins: what browsers let them send and read, on every path.
 
-use axum::{Router, body::Body, routing::get};
-use http::{HeaderMap, Method, Request};
-use lambda_tools::{ApiKeys, EventKind, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use axum::{Router, routing::get};
+use http::HeaderMap;
+use lambda_tools::{ApiKeys, Server, Toolkit, secrets::Secrets};
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
-use crate::support::{event, function, server};
+use crate::support::{self, event, function, idle, server};
 
 const PAGE: &str = "https://app.example";
 const KEY: &str = "key-of-the-caller-1";
 
 fn tools() -> Server {
-    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-    let input = json!({"type": "object"});
-    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", input, Value::Null, nothing);
-    let secrets = Secrets::fixed([("KEY", KEY)]);
-    server(Toolkit::new([tool]).unwrap())
+    server(Toolkit::new([idle("T.T@1.0.0", "A tool.")]).unwrap())
         .auth(ApiKeys::with_ids(["KEY"]))
-        .secrets(secrets)
+        .secrets(Secrets::fixed([("KEY", KEY)]))
         .allowed_origins([PAGE])
 }
 
-/// The status and the headers of a response.
-type Answer = (u16, HeaderMap);
-
-async fn send(method: Method, path: &str, headers: &[(&str, &str)], body: &'static str) -> Answer {
-    let mut request = Request::builder().method(method).uri(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(Body::from(body)).unwrap();
+/// Returns the status and the headers of a response.
+async fn send(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &'static str,
+) -> (u16, HeaderMap) {
     let own = |router: Router| router.route("/own", get(async || "own"));
     let router = tools().map_router(own).into_router().unwrap();
-    let response = router.oneshot(request).await.unwrap();
-    (response.status().as_u16(), response.headers().clone())
+    let response = support::send(&router, method, path, headers, body).await;
+    (response.status, response.headers)
 }
 
 fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
@@ -79,16 +72,14 @@ async fn preflight_requests_of_allowed_pages_are_answered_on_every_path() {
                 ("access-control-request-method", "POST"),
                 ("access-control-request-headers", asked),
             ];
-            let (status, headers) = send(Method::OPTIONS, path, &headers, "").await;
+            let (status, headers) = send("OPTIONS", path, &headers, "").await;
             assert_eq!(status, 204, "{path} {origin}");
             let value = |name| values(&headers, name);
             assert_eq!(headers["access-control-allow-origin"], origin);
             assert_eq!(value("access-control-allow-headers"), [asked]);
             let methods = value("access-control-allow-methods").concat();
-            assert!(
-                ["get", "post"].iter().all(|it| methods.contains(it)),
-                "{methods}"
-            );
+            let has_both = methods.contains("get") && methods.contains("post");
+            assert!(has_both, "{methods}");
             assert_eq!(value("vary"), ["origin"]);
             assert!(!headers.contains_key("access-control-allow-credentials"));
         }
@@ -99,17 +90,17 @@ async fn preflight_requests_of_allowed_pages_are_answered_on_every_path() {
 async fn allowed_pages_may_read_every_response() {
     let key = format!("Bearer {KEY}");
     for (method, path, credentials, status) in [
-        (Method::GET, "/tools", "", 401),
-        (Method::GET, "/tools", &*key, 200),
-        (Method::POST, "/mcp", "", 401),
-        (Method::POST, "/mcp", &key, 415),
-        (Method::GET, "/mcp", &key, 405),
-        (Method::POST, "/tools/call", "Bearer wrong", 401),
-        (Method::POST, "/tools/call", &key, 400),
-        (Method::GET, "/tools/call", "", 405),
-        (Method::GET, "/health/", "", 200),
-        (Method::GET, "/opentool/load", "", 401),
-        (Method::GET, "/nothing", "", 404),
+        ("GET", "/tools", "", 401),
+        ("GET", "/tools", &*key, 200),
+        ("POST", "/mcp", "", 401),
+        ("POST", "/mcp", &key, 415),
+        ("GET", "/mcp", &key, 405),
+        ("POST", "/tools/call", "Bearer wrong", 401),
+        ("POST", "/tools/call", &key, 400),
+        ("GET", "/tools/call", "", 405),
+        ("GET", "/health/", "", 200),
+        ("GET", "/opentool/load", "", 401),
+        ("GET", "/nothing", "", 404),
     ] {
         let headers = [("origin", PAGE), ("authorization", credentials)];
         let sent = &headers[..if credentials.is_empty() { 1 } else { 2 }];
@@ -128,32 +119,34 @@ async fn allowed_pages_may_read_every_response() {
             _ => "origin",
         };
         assert_eq!(values(&headers, "vary"), [vary], "{path}");
-        let (_, headers) = send(Method::GET, path, &sent[1..], "").await;
+        let (_, headers) = send("GET", path, &sent[1..], "").await;
         assert!(cors_headers(&headers).is_empty(), "no page: {path}");
     }
 }
 
+/// Other pages may neither send nor read. A program's routes keep their own rules.
 #[tokio::test]
-async fn other_pages_may_neither_send_nor_read() {
+async fn other_pages_and_other_routes_get_no_cors_headers() {
     let key = format!("Bearer {KEY}");
-    for origin in ["https://evil.example", "null"] {
-        for (method, path, status) in [
-            (Method::OPTIONS, "/mcp", 403),
-            (Method::OPTIONS, "/tools", 405),
-            (Method::POST, "/mcp", 403),
-            (Method::GET, "/tools", 403),
-            (Method::GET, "/health", 200),
-            (Method::OPTIONS, "/nothing", 404),
-        ] {
-            let headers = [
-                ("origin", origin),
-                ("access-control-request-method", "POST"),
-                ("authorization", &key),
-            ];
-            let (answered, headers) = send(method, path, &headers, "").await;
-            assert_eq!(answered, status, "{origin} {path}");
-            assert!(cors_headers(&headers).is_empty(), "{origin} {path}");
-        }
+    for (origin, method, path, status) in [
+        ("https://evil.example", "OPTIONS", "/mcp", 403),
+        ("https://evil.example", "OPTIONS", "/tools", 405),
+        ("https://evil.example", "POST", "/mcp", 403),
+        ("null", "POST", "/mcp", 403),
+        ("null", "GET", "/tools", 403),
+        ("https://evil.example", "GET", "/health", 200),
+        ("https://evil.example", "OPTIONS", "/nothing", 404),
+        (PAGE, "GET", "/own", 200),
+        (PAGE, "OPTIONS", "/own", 405),
+    ] {
+        let headers = [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("authorization", &key),
+        ];
+        let (answered, headers) = send(method, path, &headers, "").await;
+        assert_eq!(answered, status, "{origin} {path}");
+        assert!(cors_headers(&headers).is_empty(), "{origin} {path}");
     }
 }
 
@@ -175,16 +168,6 @@ async fn pages_of_the_server_itself_may_send() {
     }
 }
 
-/// A program's routes keep their own rules.
-#[tokio::test]
-async fn routes_that_the_program_adds_get_no_cors_headers() {
-    for (method, status) in [(Method::GET, 200), (Method::OPTIONS, 405)] {
-        let (answered, headers) = send(method, "/own", &[("origin", PAGE)], "").await;
-        assert_eq!(answered, status);
-        assert!(cors_headers(&headers).is_empty());
-    }
-}
-
 /// RFC 9110, 15.5.16 and 12.5.3.
 #[tokio::test]
 async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
@@ -202,7 +185,7 @@ async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
                 ("authorization", &key),
                 ("content-type", "application/json"),
             ];
-            let (status, headers) = send(Method::POST, path, &headers, body).await;
+            let (status, headers) = send("POST", path, &headers, body).await;
             assert_eq!(status == 415, is_refused, "{path} {encoding}");
             let accepted = is_refused.then_some("identity").into_iter();
             assert!(values(&headers, "accept-encoding").iter().eq(accepted));
@@ -210,27 +193,9 @@ async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
     }
 }
 
-/// An event that only keeps an instance warm is no error, unless the function accepts none.
-/// `events/sources` has those that are accepted.
 #[tokio::test]
-async fn warm_ups_run_nothing_and_can_be_refused() {
+async fn an_event_with_the_fields_of_a_warm_up_and_of_another_kind_is_the_other() {
     let accepting = function(tools());
-    let refusing = function(tools().events([EventKind::Direct, EventKind::FunctionUrl]));
-    for event in ["{}", r#"{"warmer": true}"#] {
-        let error = refusing.invoke(event).await.unwrap_err().to_string();
-        assert!(error.contains("'warm-up'"), "{error}");
-    }
-    for other in [
-        r#"{"warmer": false}"#,
-        r#"{"warmer": "true"}"#,
-        r#"{"source": "aws.s3", "detail": {}}"#,
-        r#"{"source": ["aws.events"]}"#,
-        r#"{"detail": {"source": "aws.events"}}"#,
-    ] {
-        let error = accepting.invoke(other).await.unwrap_err().to_string();
-        let start = "This function answers HTTP requests";
-        assert!(error.starts_with(start), "{other} {error}");
-    }
     // Fields of another kind decide, wherever they are.
     for call in [
         json!({"source": "aws.events", "tool_id": "T.T", "input": {}}),

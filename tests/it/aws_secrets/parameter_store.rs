@@ -100,10 +100,8 @@ async fn a_throttled_request_is_not_split() {
     let detail = value_or_detail(&router, "T.T").await;
     assert!(detail.as_str().unwrap().contains("throttled: "), "{detail}");
     let sizes = Service::ParameterStore.take_batches(&proxy);
-    assert!(
-        !sizes.is_empty() && sizes.iter().all(|&size| size == 3),
-        "{sizes:?}"
-    );
+    assert!(!sizes.is_empty());
+    assert!(sizes.iter().all(|&size| size == 3), "{sizes:?}");
 }
 
 /// A function that reveals a secret, and whose store its settings choose.
@@ -151,8 +149,6 @@ fn the_name_of_a_json_secret_is_an_error_at_start_up() {
     let output = program(PROGRAM).envs(settings).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    assert!(
-        text.contains("TOOLS_SECRETS_JSON is for TOOLS_SECRETS=secrets-manager"),
-        "{text}"
-    );
+    let reason = "TOOLS_SECRETS_JSON is for TOOLS_SECRETS=secrets-manager";
+    assert!(text.contains(reason), "{text}");
 }

@@ -67,18 +67,14 @@ async fn a_denial_names_the_permission() {
     proxy.fail_with(400, "AccessDeniedException", not_allowed);
     let (message, detail) = messages(each()).await;
     assert_eq!(message, PERMANENT);
-    assert!(
-        detail.contains("allow secretsmanager:BatchGetSecretValue on *"),
-        "{detail}"
-    );
+    let allow = "allow secretsmanager:BatchGetSecretValue on *";
+    assert!(detail.contains(allow), "{detail}");
     let (_, detail) = messages(json()).await;
     let allow = "allow secretsmanager:GetSecretValue on \
                  arn:aws:secretsmanager:us-east-1:*:secret:tools-??????";
     assert!(detail.contains(allow), "{detail}");
-    assert!(
-        detail.contains("; if that is allowed, there is no such secret"),
-        "{detail}"
-    );
+    let otherwise = "; if that is allowed, there is no such secret";
+    assert!(detail.contains(otherwise), "{detail}");
     proxy.fail_with(400, "AccessDeniedException", "Access to KMS is not allowed");
     let (_, detail) = messages(json()).await;
     assert!(detail.contains("allow kms:Decrypt"), "{detail}");
@@ -94,8 +90,6 @@ async fn a_denial_names_the_permission() {
     assert!(detail.contains(allow), "{detail}");
     proxy.respond_with(200, one("InvalidRequestException"));
     let (message, _) = messages(each()).await;
-    assert_eq!(
-        message, "Secrets required before this tool can be called",
-        "marked for deletion"
-    );
+    let missing = "Secrets required before this tool can be called";
+    assert_eq!(message, missing, "marked for deletion");
 }

@@ -17,7 +17,7 @@ use test_support::issuer::{Issuer, NOW, URL, claims};
 use super::{Measured, Network, TABLE};
 use crate::{
     aws,
-    support::{event, function, server},
+    support::{function, post, server},
 };
 
 /// Returns tools that wait for a permit if their input says so.
@@ -55,10 +55,9 @@ fn served(permits: &Arc<Semaphore>, change: impl FnOnce(Server) -> Server) -> La
 }
 
 async fn call_with(function: &LambdaFunction, body: &Value, token: &str) -> Value {
-    let event = event("POST", "/tools/call", &body.to_string());
-    let mut event: Value = serde_json::from_str(&event).unwrap();
-    event["headers"]["authorization"] = format!("Bearer {token}").into();
-    function.respond(&event.to_string()).await.unwrap().body
+    let token = format!("Bearer {token}");
+    let headers = [("authorization", &*token)];
+    post(function, "/tools/call", &headers, body).await.body
 }
 
 async fn succeed(function: &LambdaFunction, body: &Value) {

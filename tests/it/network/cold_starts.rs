@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lambda_tools::{Context, Failure, Tool, Toolkit};
-use serde_json::{Value, json};
+use lambda_tools::{Tool, Toolkit};
+use serde_json::json;
 use test_support::{
     assert_program,
     aws::CREDENTIALS,
@@ -14,6 +14,7 @@ use test_support::{
 };
 
 use super::{Measured, Network, TABLE};
+use crate::support::idle;
 
 /// The number of secrets that need several requests.
 const MANY: usize = 45;
@@ -22,15 +23,6 @@ const MANY: usize = 45;
 const EVERYTHING: &str = "many manager recorded calls grants issuer";
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
-
-fn tool(id: &'static str) -> Tool {
-    async fn nothing(_: Value, _: Context) -> Result<Value, Failure> {
-        Ok(Value::Null)
-    }
-
-    let object = json!({"type": "object"});
-    Tool::dynamic(id, "Does nothing.", object, json!({}), nothing)
-}
 
 /// A function whose tools the test chooses.
 #[tokio::test(flavor = "multi_thread")]
@@ -45,13 +37,15 @@ async fn cold_program_of_tests() {
     } else {
         3 * usize::from(has("few"))
     };
-    let plain = tool("Plain.Do@1.0.0").idempotent();
+    let plain = idle("Plain.Do@1.0.0", "Does nothing.").idempotent();
     let mut tools = vec![ids.take(secrets).fold(plain, Tool::secret)];
     if has("recorded") {
-        tools.push(tool("Recorded.Do@1.0.0"));
+        tools.push(idle("Recorded.Do@1.0.0", "Does nothing."));
     }
     if has("grants") {
-        let tool = tool("Granted.Do@1.0.0").idempotent().user_id();
+        let tool = idle("Granted.Do@1.0.0", "Does nothing.")
+            .idempotent()
+            .user_id();
         tools.push(tool.authorization("google", ["mail"]));
     }
     lambda_tools::serve(Toolkit::new(tools).unwrap())
@@ -142,8 +136,6 @@ async fn start_cold(network: &Network, recorder: &Recorder, has: &str) {
     let unknown = calling(&json!({"tool_id": "Nothing.Do"}), &[]);
     let (reports, lines) = invoke_on(&mut function, &[(unknown, None)], &environment).await;
     let (has_failed, response, _) = &reports[0];
-    assert!(
-        !has_failed && response["statusCode"] != 200,
-        "{response} {lines:?}"
-    );
+    let is_rejected = !has_failed && response["statusCode"] != 200;
+    assert!(is_rejected, "{response} {lines:?}");
 }
