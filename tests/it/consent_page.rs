@@ -7,7 +7,6 @@ pub(crate) mod local;
 pub(crate) mod long;
 mod states;
 
-use axum::http::Method;
 use lambda_tools::ServerInfo;
 
 use local::{AUTHORIZE, Local, Setup};
@@ -42,31 +41,18 @@ async fn the_button_leads_to_the_provider() {
 async fn the_flow_does_not_start_without_the_button() {
     let server = Local::with(Setup::default());
     let id = server.challenge("alice").await;
-    let other = server.challenge("bob").await;
-    let page = server.open(&id).await;
-    let elsewhere = server.open(&id).await;
-    let other_page = server.open(&other).await;
+    let (page, elsewhere) = (server.open(&id).await, server.open(&id).await);
     let cookie = page.cookie();
     assert_ne!(cookie, elsewhere.cookie());
-    let field = |form: &str| format!("form={form}");
-    let own = field(page.form());
-    let (_, value) = cookie.split_once('=').unwrap();
-    let (name, _) = other_page.cookie().split_once('=').unwrap();
-    let moved = format!("{name}={value}");
-    let (others, elsewheres) = (field(other_page.form()), field(elsewhere.form()));
-    for (what, id, cookie, body) in [
-        ("no field", &id, cookie, ""),
-        ("an empty field", &id, cookie, "form="),
-        ("twice", &id, cookie, &format!("{own}&{own}")),
-        ("cut off", &id, cookie, &own[..own.len() - 1]),
-        ("another challenge's field", &id, cookie, &others),
-        ("another browser's field", &id, cookie, &elsewheres),
-        ("another browser's cookie", &id, elsewhere.cookie(), &own),
-        ("another page", &id, other_page.cookie(), &others),
-        ("another challenge", &other, &*moved, &own),
-        ("no text", &id, cookie, "form=%ff%fe"),
+    let own = format!("form={}", page.form());
+    for (what, cookie, body) in [
+        ("no field", cookie, ""),
+        ("twice", cookie, &*format!("{own}&{own}")),
+        ("cut off", cookie, &own[..own.len() - 1]),
+        ("another browser's cookie", elsewhere.cookie(), &own),
+        ("no text", cookie, "form=%ff%fe"),
     ] {
-        let rejection = server.submit(id, Some(cookie), body).await;
+        let rejection = server.submit(&id, Some(cookie), body).await;
         assert_eq!(rejection.status, 400, "{what}");
         let why = "cannot be used in this browser";
         assert!(rejection.body.contains(why), "{what}");
@@ -74,7 +60,7 @@ async fn the_flow_does_not_start_without_the_button() {
         assert!(rejection.headers.get("set-cookie").is_none(), "{what}");
     }
     // Fetching the page, as a link preview does, does not start the flow either.
-    for method in [Method::GET, Method::HEAD] {
+    for method in ["GET", "HEAD"] {
         let path = format!("/authorization/challenges/{id}/start?{own}");
         let headers = [("cookie", cookie)];
         let page = server.send(method, &path, &headers, own.clone()).await;

@@ -6,19 +6,14 @@ mod grants;
 mod instances;
 mod openid;
 
-use lambda_tools::OAuth;
 use test_support::issuer::Issuer;
 
 use crate::consent_page::local::{Local, Page, oauth_at};
 
 /// Starts a server, and the provider that issues its tokens.
 async fn start() -> (Local, Issuer) {
-    start_with(|it| it).await
-}
-
-async fn start_with(change: impl FnOnce(OAuth) -> OAuth) -> (Local, Issuer) {
     let issuer = Issuer::start().await;
-    (Local::with_oauth(change(oauth_at(&issuer))), issuer)
+    (Local::with_oauth(oauth_at(&issuer)), issuer)
 }
 
 /// Returns the query with which the provider sends a browser back.

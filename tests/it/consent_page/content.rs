@@ -104,22 +104,14 @@ async fn every_page_names_the_server_and_links_to_its_support() {
 
 #[test]
 fn an_invalid_support_url_fails_at_start_up() {
-    for (url, is_valid) in [
-        ("https://acme.example/help", true),
-        ("mailto:help@acme.example", true),
-        ("http://acme.example/help", false),
-        ("javascript:alert(1)", false),
-    ] {
-        let info = ServerInfo::default().support_url(url);
-        let started = Local::start(Setup {
-            info,
-            ..Setup::default()
-        });
-        let error = started.err();
-        assert_eq!(error.is_none(), is_valid, "{url}: {error:?}");
-        let says = |text: String| text.contains("ServerInfo::support_url") && !text.contains(url);
-        assert!(error.is_none_or(says), "{url}");
-    }
+    let url = "javascript:alert(1)";
+    let error = Local::start(Setup {
+        info: ServerInfo::default().support_url(url),
+        ..Setup::default()
+    });
+    let error = error.unwrap_err();
+    assert!(error.contains("ServerInfo::support_url"), "{error}");
+    assert!(!error.contains(url), "{error}");
 }
 
 #[tokio::test]

@@ -1,10 +1,6 @@
 //! A server without a socket, and the browsers of its users.
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http::{HeaderMap, Method, Request},
-};
+use axum::{Router, body::Body};
 use lambda_tools::{
     ApiKeys, Auth, Context, Failure, OAuth, ServerInfo, Tool, Toolkit, oauth::Provider,
     secrets::Secrets,
@@ -12,27 +8,16 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tower::ServiceExt;
-
 use test_support::{issuer::Issuer, openid::form_in};
 
-use crate::support::server;
+pub(crate) use crate::support::Page;
+use crate::support::{self, server};
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
 pub(crate) const AUTHORIZE: &str = "https://provider.example/authorize";
 
-pub(crate) struct Page {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: String,
-}
-
 impl Page {
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers[name].to_str().unwrap()
-    }
-
     /// Returns the part of the cookie that a browser sends back.
     pub(crate) fn cookie(&self) -> &str {
         self.header("set-cookie").split(';').next().unwrap()
@@ -142,31 +127,19 @@ impl Local {
 
     pub(crate) async fn send(
         &self,
-        method: Method,
+        method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Body>,
     ) -> Page {
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(body.into()).unwrap();
-        let response = self.0.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let body = to_bytes(body, usize::MAX).await.unwrap();
-        Page {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: String::from_utf8(body.to_vec()).unwrap(),
-        }
+        support::send(&self.0, method, path, headers, body).await
     }
 
     /// Calls a tool for a user.
     pub(crate) async fn call_tool(&self, tool: &str, input: Value, user: &str) -> Value {
         let body = json!({"tool_id": tool, "input": input, "context": {"user_id": user}});
         let headers = [("oxp-api-key", "key-of-a-partner")];
-        let sent = self.send(Method::POST, "/tools/call", &headers, body.to_string());
+        let sent = self.send("POST", "/tools/call", &headers, body.to_string());
         serde_json::from_str(&sent.await.body).unwrap()
     }
 
@@ -181,14 +154,14 @@ impl Local {
 
     pub(crate) async fn status(&self, id: &str) -> String {
         let path = format!("/authorization/challenges/{id}");
-        let response = self.send(Method::GET, &path, &[], "").await;
+        let response = self.send("GET", &path, &[], "").await;
         let body: Value = serde_json::from_str(&response.body).unwrap();
         body["status"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn open(&self, id: &str) -> Page {
         let path = format!("/authorization/challenges/{id}/start");
-        self.send(Method::GET, &path, &[], "").await
+        self.send("GET", &path, &[], "").await
     }
 
     pub(crate) async fn submit(&self, id: &str, cookie: Option<&str>, body: &str) -> Page {
@@ -197,7 +170,7 @@ impl Local {
         let cookie = cookie.map(|cookie| ("cookie", cookie));
         let headers: Vec<_> = cookie.into_iter().chain([kind]).collect();
         let body = body.to_owned();
-        self.send(Method::POST, &path, &headers, body).await
+        self.send("POST", &path, &headers, body).await
     }
 
     /// Presses the button of the consent page; returns the redirect to the provider.
@@ -215,7 +188,13 @@ impl Local {
     pub(crate) async fn back(&self, cookie: &str, query: &str) -> Page {
         let path = format!("/authorization/mail/callback?{query}");
         let headers = [("cookie", cookie)];
-        self.send(Method::GET, &path, &headers, "").await
+        self.send("GET", &path, &headers, "").await
+    }
+
+    /// Lets a user allow access.
+    #[cfg(all(feature = "client", feature = "jwt"))]
+    pub(crate) async fn granted(&self, user: &str) {
+        self.finish(&self.challenge(user).await, "code=c").await;
     }
 
     /// Goes to the provider, and returns with these parameters.

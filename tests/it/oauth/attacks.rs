@@ -1,6 +1,5 @@
 //! Attacks on the authorization flow, all of which must fail.
 
-use axum::http::Method;
 use lambda_tools::{OAuth, oauth::Provider};
 use serde_json::json;
 use test_support::issuer::Issuer;
@@ -42,11 +41,13 @@ async fn a_modified_state_is_rejected() {
         let other = if &state[at..=at] == "A" { "B" } else { "A" };
         format!("{}{other}{}", &state[..at], &state[at + 1..])
     };
-    let mut states: Vec<_> = (0..state.len()).map(replaced).collect();
-    states.extend(["", &state[1..], &state[..state.len() - 1], other.state()].map(str::to_owned));
-    for state in states {
+    // In the id, and in the signature.
+    let changed = [replaced(0), replaced(state.len() - 5)];
+    let [of_id, of_signature] = changed.each_ref().map(String::as_str);
+    let short = &state[..state.len() - 1];
+    for state in [of_id, of_signature, "", &state[1..], short, other.state()] {
         let page = server.back(cookie, &format!("code=c&state={state}")).await;
-        assert_rejected(&page, &state);
+        assert_rejected(&page, state);
     }
     // A parameter must not be repeated: RFC 6749, 3.1.
     let query = query_for(&own);
@@ -56,7 +57,7 @@ async fn a_modified_state_is_rejected() {
     // On the path of another provider.
     let elsewhere = format!("/authorization/github/callback?{query}");
     let headers = [("cookie", cookie)];
-    let page = server.send(Method::GET, &elsewhere, &headers, "").await;
+    let page = server.send("GET", &elsewhere, &headers, "").await;
     assert_eq!(page.status, 404);
     assert_eq!(issuer.behaviour().token_requests, 0);
     assert_done(&server.back(cookie, &query).await);
@@ -68,7 +69,7 @@ async fn a_callback_works_once() {
     let own = server.to_provider(&server.challenge("alice").await).await;
     let (query, headers) = (query_for(&own), [("cookie", own.cookie())]);
     // Other methods do not consume it.
-    for method in [Method::HEAD, Method::POST] {
+    for method in ["HEAD", "POST"] {
         let path = format!("/authorization/mail/callback?{query}");
         assert_eq!(server.send(method, &path, &headers, "").await.status, 405);
     }
@@ -111,18 +112,13 @@ async fn requests_cannot_choose_the_redirect_target() {
     ];
     let headers = headers.map(|header| (start.clone(), header));
     for (path, header) in queries.into_iter().chain(headers) {
-        let page = server.send(Method::GET, &path, &[header], "").await;
+        let page = server.send("GET", &path, &[header], "").await;
         let form = format!("form={}", page.form());
         let headers = [header, ("cookie", page.cookie())];
-        let redirect = server.send(Method::POST, &path, &headers, form).await;
+        let redirect = server.send("POST", &path, &headers, form).await;
         let location = redirect.header("location");
         assert!(location.starts_with(AUTHORIZE), "{location}");
-        let body = json!({"tool_id": "Mail.Read", "context": {"user_id": "bob"}}).to_string();
-        let headers = [header, ("oxp-api-key", "key-of-a-partner")];
-        let call = server
-            .send(Method::POST, "/tools/call", &headers, body)
-            .await;
-        for text in [&page.body, location, &call.body] {
+        for text in [&page.body, location] {
             assert!(!text.contains("evil"), "{header:?}: {text}");
         }
     }

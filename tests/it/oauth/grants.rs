@@ -1,11 +1,10 @@
 //! The ways to a grant: tabs, decisions of users, and what clients see of a challenge.
 
-use axum::http::Method;
 use lambda_tools::{Jwt, OAuth, oauth::Provider};
 use serde_json::json;
 use test_support::issuer::{Issuer, sign_with_secret, tokens_for};
 
-use super::{assert_done, query_for, start, start_with};
+use super::{assert_done, query_for, start};
 use crate::consent_page::local::{Local, Setup, challenge_in, oauth_at};
 
 #[tokio::test]
@@ -13,14 +12,13 @@ async fn concurrent_callbacks_in_two_tabs_exchange_one_code() {
     let (server, issuer) = start().await;
     let id = server.challenge("alice").await;
     let page = server.open(&id).await;
-    let [one, other] = [
-        server.press(&id, &page).await,
-        server.press(&id, &page).await,
-    ];
-    let (one, other) = (query_for(&one), query_for(&other));
-    assert_ne!(one, other);
-    let back = async |query: &str| server.back(page.cookie(), query).await;
-    let (first, second) = tokio::join!(back(&one), back(&other));
+    let redirect = server.press(&id, &page).await;
+    // The tabs share the browser's state, and the provider returns to each with a code of its own.
+    let back = async |code: &str| {
+        let query = format!("code={code}&state={}", redirect.state());
+        server.back(page.cookie(), &query).await
+    };
+    let (first, second) = tokio::join!(back("one"), back("other"));
     let is_done = [first, second].map(|it| it.body.contains("<title>Done</title>"));
     assert!(is_done.contains(&true));
     assert_eq!(issuer.behaviour().token_requests, 1);
@@ -54,9 +52,7 @@ async fn a_user_who_has_denied_access_can_be_asked_again() {
 #[tokio::test]
 async fn a_grant_that_has_ended_leads_to_a_new_challenge() {
     let (server, issuer) = start().await;
-    server
-        .finish(&server.challenge("alice").await, "code=c")
-        .await;
+    server.granted("alice").await;
     // The provider's API does not accept the token.
     let input = json!({"reject": true});
     let rejected = server.call_tool("Mail.Read", input, "alice").await;
@@ -71,9 +67,7 @@ async fn a_grant_that_has_ended_leads_to_a_new_challenge() {
 #[tokio::test]
 async fn more_scopes_need_another_challenge_and_then_one_token_has_them_all() {
     let (server, _issuer) = start().await;
-    server
-        .finish(&server.challenge("alice").await, "code=c")
-        .await;
+    server.granted("alice").await;
     let call = async || server.call_tool("Mail.Send", json!({}), "alice").await;
     let redirect = server.to_provider(&challenge_in(&call().await)).await;
     let location = redirect.header("location");
@@ -97,14 +91,15 @@ async fn an_unavailable_provider_does_not_fail_the_challenge() {
 
 #[tokio::test]
 async fn status_checks_can_require_credentials() {
-    let (server, _issuer) = start_with(OAuth::authenticate_checks).await;
+    let issuer = Issuer::start().await;
+    let server = Local::with_oauth(oauth_at(&issuer).authenticate_checks());
     let id = server.challenge("alice").await;
     // The user's browser needs none.
     assert_done(&server.finish(&id, "code=c").await);
     let path = format!("/authorization/challenges/{id}");
     let key = ("oxp-api-key", "key-of-a-partner");
     for (headers, status, is_shown) in [(&[][..], 401, false), (&[key], 200, true)] {
-        let check = server.send(Method::GET, &path, headers, "").await;
+        let check = server.send("GET", &path, headers, "").await;
         assert_eq!(check.status, status);
         assert_eq!(check.body.contains("completed"), is_shown, "{}", check.body);
     }
@@ -123,7 +118,7 @@ async fn an_opentool_error_contains_the_link() {
     let headers = [("authorization", &*format!("Bearer {token}"))];
     let body = json!({"jsonrpc": "2.0", "id": "1", "method": "Mail_Read", "params": {}});
     let call = async || {
-        let sent = server.send(Method::POST, "/opentool/call", &headers, body.to_string());
+        let sent = server.send("POST", "/opentool/call", &headers, body.to_string());
         sent.await.body
     };
     let error = call().await;
