@@ -16,7 +16,7 @@ use lambda_tools::{
 use serde_json::{Value, json};
 use test_support::{Running, assert_program, mcp::MODERN, program};
 
-use crate::support::event;
+use crate::support::post;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -135,20 +135,20 @@ impl Fixture {
 
     async fn send(&self, key: &str, method: &str, params: Value) -> Value {
         let (headers, body) = request(key, method, params);
-        self.post(headers, &body).await
+        self.post(&headers, &body).await
     }
 
-    async fn post(&self, headers: Vec<(&'static str, String)>, body: &Value) -> Value {
-        let headers = headers.into_iter();
-        let headers = headers.map(|(name, value)| (name.to_owned(), Value::from(value)));
-        self.respond("/mcp", headers.collect(), body).await.body
+    async fn post(&self, headers: &[(&str, String)], body: &Value) -> Value {
+        let headers = headers.iter().map(|(name, value)| (*name, &**value));
+        let headers: Vec<_> = headers.collect();
+        post(&self.function, "/mcp", &headers, body).await.body
     }
 
-    async fn respond(&self, path: &str, headers: Value, body: &Value) -> ExpectedResponse {
-        let event = event("POST", path, &body.to_string());
-        let mut event: Value = serde_json::from_str(&event).unwrap();
-        event["headers"] = headers;
-        self.function.respond(&event.to_string()).await.unwrap()
+    /// Calls a tool over OXP.
+    async fn call_oxp(&self, body: &Value) -> ExpectedResponse {
+        let key = format!("Bearer {A}");
+        let headers = [("authorization", &*key)];
+        post(&self.function, "/tools/call", &headers, body).await
     }
 
     /// Calls a tool, and returns the result.
@@ -200,33 +200,26 @@ async fn wait_until(condition: impl Fn() -> bool) {
 async fn an_event_that_comes_too_late_does_nothing_although_nobody_has_looked() {
     let queue = Duration::from_mins(5);
     let ms = Duration::from_millis(1);
-    for (age, runs, status) in [
-        (queue, 1, "completed"),
-        (queue + ms, 0, "failed"),
-        (queue * 3, 0, "failed"),
-    ] {
-        for tool in ["Act_Do", "Act_Once"] {
-            let fixture = Fixture::new();
-            let id = fixture.task(tool, "", "late").await;
-            fixture.function.advance(age);
-            fixture.work().await;
-            assert_eq!(fixture.runs(), runs, "{age:?}");
-            // Clocks may differ by two seconds.
-            if runs == 0 && age < queue * 2 {
-                fixture.function.advance(Duration::from_millis(1_998));
-                assert_eq!(fixture.get(&id).await["status"], "working");
-            }
-            fixture.function.advance(ms);
-            let task = fixture.get(&id).await;
-            assert_eq!(task["status"], status, "{age:?} {task}");
-            let message = task["error"]["message"].as_str().unwrap_or_default();
-            let is_unstarted = message.starts_with("The task did not start in time, and nothing");
-            assert_eq!(is_unstarted, runs == 0, "{task}");
-            // Nothing was run, so the call may be repeated.
-            let again = fixture.call(tool, "", "late").await;
-            let is_new = again["taskId"].is_string() && again["status"] == "working";
-            assert_eq!(is_new, runs == 0, "{again}");
+    for (age, runs, status) in [(queue, 1, "completed"), (queue + ms, 0, "failed")] {
+        let fixture = Fixture::new();
+        let id = fixture.task("Act_Once", "", "late").await;
+        fixture.function.advance(age);
+        fixture.work().await;
+        assert_eq!(fixture.runs(), runs, "{age:?}");
+        // Clocks may differ by two seconds.
+        fixture.function.advance(Duration::from_millis(1_998));
+        if runs == 0 {
+            assert_eq!(fixture.get(&id).await["status"], "working");
         }
+        fixture.function.advance(ms);
+        let task = fixture.get(&id).await;
+        assert_eq!(task["status"], status, "{age:?} {task}");
+        let message = task["error"]["message"].as_str().unwrap_or_default();
+        let is_unstarted = message.starts_with("The task did not start in time, and nothing");
+        assert_eq!(is_unstarted, runs == 0, "{task}");
+        // Nothing was run, so the call may be repeated.
+        let again = fixture.call("Act_Once", "", "late").await;
+        assert_eq!(again["status"] == "working", runs == 0, "{again}");
     }
 }
 
@@ -374,19 +367,15 @@ async fn only_the_event_of_the_function_itself_starts_a_task() {
     }
     // As part of a call, or with what only other invokers send.
     let event = &*events[0];
+    let beside = json!({"tool_id": "Act.No", "lambda_tools": own}).to_string();
+    let inside = json!({"tool_id": "Act.No", "input": parsed(0)}).to_string();
     let of_gateway = r#"{"custom": {"bedrockAgentCoreToolName": "t___Act_No"}}"#;
     for (event, context) in [
         (event, r#"{"custom": {"a": "b"}}"#),
         (event, r#"{"client": {}}"#),
         (event, of_gateway),
-        (
-            &json!({"tool_id": "Act.No", "lambda_tools": own}).to_string(),
-            "",
-        ),
-        (
-            &json!({"tool_id": "Act.No", "input": parsed(0)}).to_string(),
-            "",
-        ),
+        (&*beside, ""),
+        (&*inside, ""),
         (&json!({"Records": [], "lambda_tools": own}).to_string(), ""),
     ] {
         let _ = fixture.function.invoke_with_context(event, context).await;
@@ -404,15 +393,12 @@ async fn a_silent_task_that_is_cancelled_is_told_within_its_limit() {
     let work = tokio::spawn(async move { worker.work().await });
     wait_until(|| fixture.runs() > 0).await;
     fixture.cancel(&id).await;
-    let cancelled = Instant::now();
+    let begun = Instant::now();
     assert_eq!(fixture.get(&id).await["status"], "working");
     work.await.unwrap();
     // Two seconds, and what a busy machine takes.
-    assert!(
-        cancelled.elapsed() < Duration::from_millis(3_500),
-        "{:?}",
-        cancelled.elapsed()
-    );
+    let elapsed = begun.elapsed();
+    assert!(elapsed < Duration::from_millis(3_500), "{elapsed:?}");
     assert_eq!(fixture.get(&id).await["status"], "cancelled");
 }
 
@@ -502,6 +488,16 @@ fn field(line: &str, name: &str) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
+    let local = Local::start();
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    local.task(A, "", &[("traceparent", &parent)]).await;
+    let line = local.running.line_with("dialect=\"task\"", 5);
+    assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_about_tasks_are_logged_and_counted() {
     let local = Local::start();
     let id = local.task(A, "", &[]).await;
@@ -529,33 +525,18 @@ async fn requests_about_tasks_are_logged_and_counted() {
         }
         let metrics: Value = serde_json::from_str(&local.running.line_with("_aws", 5)).unwrap();
         let counted = if is_rejected { "none" } else { "Act.Do" };
-        assert_eq!(
-            (&metrics["Calls"], &metrics["tool"]),
-            (&json!(1), &json!(counted))
-        );
+        assert_eq!(metrics["Calls"], 1);
+        assert_eq!(metrics["tool"], counted);
         assert_eq!(metrics["Rejections"] == 1, is_rejected, "{metrics}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
-    let local = Local::start();
-    let trace = "0af7651916cd43dd8448eb211c80319c";
-    let parent = format!("00-{trace}-b7ad6b7169203331-01");
-    let headers = [("traceparent", &*parent)];
-    let id = local.task(A, "", &headers).await;
-    local.end_of(A, &id, 5).await.unwrap();
-    let line = local.running.line_with("dialect=\"task\"", 5);
-    assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
 }
 
 #[tokio::test]
 async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
     let fixture = Arc::new(Fixture::new());
     let body = json!({"tool_id": "Act.Do", "trace_id": "order 66", "input": {}});
-    let headers = json!({"authorization": format!("Bearer {A}")});
     let worker = Arc::clone(&fixture);
-    let call = tokio::spawn(async move { worker.respond("/tools/call", headers, &body).await });
+    let call = tokio::spawn(async move { worker.call_oxp(&body).await });
     wait_until(|| !fixture.events.lock().unwrap().is_empty()).await;
     fixture.work().await;
     let response = call.await.unwrap();
@@ -568,8 +549,7 @@ async fn a_tool_in_the_background_sees_the_trace_id_of_its_caller() {
 async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     let fixture = Fixture::new();
     let body = json!({"tool_id": "Act.Always", "input": {}});
-    let headers = json!({"authorization": format!("Bearer {A}")});
-    let response = fixture.respond("/tools/call", headers, &body).await;
+    let response = fixture.call_oxp(&body).await;
     assert_eq!(response.status, 400, "{response:?}");
     // Nor for clients of MCP without tasks.
     let params = json!({"name": "Act_Always", "arguments": {}});
@@ -579,7 +559,7 @@ async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     ] {
         let (headers, mut body) = request(A, method, params);
         body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-        let error = fixture.post(headers, &body).await["error"].take();
+        let error = fixture.post(&headers, &body).await["error"].take();
         assert_eq!(error["code"], -32021, "{error}");
         let required = json!({"extensions": {TASKS: {}}});
         assert_eq!(error["data"]["requiredCapabilities"], required, "{error}");

@@ -36,10 +36,8 @@ async fn a_counted_call_costs_one_write_more() {
     assert!(fixture.runs(with_id("one")).await);
     assert_eq!(proxy.take_actions(), ["PutItem", "UpdateItem", "PutItem"]);
     assert!(!fixture.runs(with_id("two")).await);
-    assert_eq!(
-        proxy.take_actions(),
-        ["PutItem", "UpdateItem", "DeleteItem"]
-    );
+    let actions = proxy.take_actions();
+    assert_eq!(actions, ["PutItem", "UpdateItem", "DeleteItem"]);
     // The instance knows that the window is full.
     assert!(!fixture.runs(A).await);
     assert!(fixture.runs(A.tool("A.Other")).await);
@@ -54,8 +52,6 @@ async fn a_counted_call_costs_one_write_more() {
     proxy.fail_with(400, "AccessDeniedException", "");
     let reply = fixture.call(A).await;
     let detail = reply.body["developer_message"].as_str().unwrap();
-    assert!(
-        detail.contains("allow dynamodb:UpdateItem on the table 'calls'"),
-        "{detail}"
-    );
+    let permission = "allow dynamodb:UpdateItem on the table 'calls'";
+    assert!(detail.contains(permission), "{detail}");
 }
