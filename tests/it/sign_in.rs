@@ -10,8 +10,6 @@ mod sessions;
 mod surface;
 
 use std::{
-    collections::HashMap,
-    future::ready,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -22,96 +20,42 @@ use std::{
 use axum::{Router, extract::Request};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use lambda_tools::{
-    Auth, Context, Failure, OAuth, SignIn, Tool, Toolkit,
-    secrets::Secrets,
-    store::{Field, PutOutcome, Record, Store, StoreFuture, Write},
-    testing::LambdaFunction,
+    Auth, Context, Failure, OAuth, SignIn, Tool, Toolkit, secrets::Secrets, testing::LambdaFunction,
 };
 use reqwest::{Client, Url, redirect::Policy};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use test_support::{
     Served,
     function_url::{event_of, response_of},
-    issuer::Issuer,
+    issuer::{Behaviour, Issuer},
     openid::form_in,
 };
 
-use crate::{consent_page::long::Recorded, support::server};
+use crate::{
+    consent_page::long::Recorded,
+    support::{Nothing, Shared, idle, server},
+};
 
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 const CLIENT: &str = "upstream-client";
 const VERIFIER: &str = "a-verifier-of-this-test-0123456789-abcdefgh";
 const CALLBACK: &str = "https://client.example/callback";
-
-/// A store that all instances share.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<HashMap<String, Record>>>);
-
-impl Shared {
-    fn len(&self) -> usize {
-        self.0.lock().unwrap().len()
-    }
-
-    /// Returns the size of the largest field of bytes.
-    fn largest_field(&self) -> usize {
-        let records = self.0.lock().unwrap();
-        let fields = records.values().flat_map(|it| &it.fields);
-        let sizes = fields.map(|(_, field)| match field {
-            Field::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        });
-        sizes.max().unwrap_or_default()
-    }
-}
-
-impl Store for Shared {
-    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-        Box::pin(ready(Ok(self.0.lock().unwrap().get(id).cloned())))
-    }
-
-    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
-        let mut records = self.0.lock().unwrap();
-        let current = records.get(write.id);
-        let outcome = if write.may_replace(current) {
-            records.insert(write.id.to_owned(), write.record.clone());
-            PutOutcome::Written
-        } else {
-            PutOutcome::Conflict(current.cloned())
-        };
-        Box::pin(ready(Ok(outcome)))
-    }
-
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
-        let mut records = self.0.lock().unwrap();
-        if records.get(id).is_some_and(|it| it.version == version) {
-            records.remove(id);
-        }
-        Box::pin(ready(Ok(())))
-    }
-}
+const APP: &str = "cursor://anysphere.cursor-mcp/oauth/callback";
 
 /// Returns tools that say for whom they run, one of which needs a scope.
 fn tools() -> Toolkit {
-    /// Says for whom it runs.
-    #[derive(Deserialize, JsonSchema)]
-    struct Whose {}
-
-    let whose = async |_: Whose, cx: Context| {
+    let whose = async |_: Nothing, cx: Context| {
         let (groups, scopes) = (cx.caller().groups(), cx.caller().scopes());
         let whose = json!({"user": cx.user_id(), "groups": groups, "scopes": scopes});
         Ok::<_, Failure>(whose.to_string())
     };
     let whose = Tool::new("Mail.Whose@1.0.0", whose).user_id();
     let upstream =
-        async |_: Whose, cx: Context| Ok::<_, Failure>(cx.token("openid")?.expose().to_owned());
+        async |_: Nothing, cx: Context| Ok::<_, Failure>(cx.token("openid")?.expose().to_owned());
     let upstream = Tool::new("Mail.Upstream@1.0.0", upstream).authorization("openid", ["email"]);
-    let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-    let input = json!({"type": "object"});
-    let send = Tool::dynamic("Mail.Send@1.0.0", "Sends.", input, json!({}), nothing);
-    Toolkit::new([whose, upstream, send.scope("mail.send")]).unwrap()
+    let send = idle("Mail.Send@1.0.0", "Sends.").scope("mail.send");
+    Toolkit::new([whose, upstream, send]).unwrap()
 }
 
 /// The instances of a server, of which the first one gets the next request.
@@ -132,6 +76,13 @@ struct Server {
 impl Server {
     async fn start() -> Self {
         Self::with(|sign_in| sign_in.allow("anyone")).await
+    }
+
+    /// Starts one at which a client is registered, and returns the client's id.
+    async fn with_client() -> (Self, String) {
+        let server = Self::start().await;
+        let client = server.registered(CALLBACK).await;
+        (server, client)
     }
 
     async fn with(change: impl FnOnce(SignIn) -> SignIn) -> Self {
@@ -170,6 +121,10 @@ impl Server {
         let wall = move || SystemTime::now() + seconds(&wall);
         let instant = move || Instant::now() + seconds(&monotonic);
         Arc::new(LambdaFunction::with_clocks(server, wall, instant))
+    }
+
+    fn change_upstream(&self, change: impl FnOnce(&mut Behaviour)) {
+        self.upstream.change(change);
     }
 
     /// Lets this time pass for the server.
@@ -244,6 +199,12 @@ impl Server {
         self.post_form("token", &changed(&fields, changes)).await
     }
 
+    async fn redeemed(&self, client: &str, code: &str) -> Value {
+        let (status, tokens) = self.redeem(client, code, &[]).await;
+        assert_eq!(status, 200, "{tokens}");
+        tokens
+    }
+
     /// Uses the refresh token among these tokens.
     async fn refresh(&self, client: &str, tokens: &Value) -> (u16, Value) {
         let fields = [
@@ -258,8 +219,7 @@ impl Server {
     async fn tokens(&self, claims: &Value) -> (String, Value) {
         let client = self.registered(CALLBACK).await;
         let code = self.code(&client, claims).await;
-        let (status, tokens) = self.redeem(&client, &code, &[]).await;
-        assert_eq!(status, 200, "{tokens}");
+        let tokens = self.redeemed(&client, &code).await;
         (client, tokens)
     }
 
@@ -376,7 +336,7 @@ impl Browser {
         if status == 303 {
             return page.parse().unwrap();
         }
-        let form = form_in(&page).unwrap_or_else(|| panic!("{status} {page}"));
+        let form = form_in(&page).unwrap();
         let (status, provider) = self.submit(url, form, "continue").await;
         assert_eq!(status, 303, "{provider}");
         provider.parse().unwrap()
@@ -441,10 +401,9 @@ async fn answer_of(response: reqwest::Response) -> (u16, Value) {
 pub(crate) async fn pages() -> Recorded {
     let hosts = documents::Hosts::with_a_client().await;
     let server = documents::serving(&hosts).await;
-    let app = "cursor://anysphere.cursor-mcp/oauth/callback";
     let registration = json!({
         "client_name": format!("<b>\u{202e}{}", "long name ".repeat(20)),
-        "redirect_uris": [app],
+        "redirect_uris": [APP],
     });
     let (_, registered) = server.register(&registration).await;
     let id = registered["client_id"].as_str().unwrap();
@@ -453,7 +412,7 @@ pub(crate) async fn pages() -> Recorded {
     for (name, status, client, change) in [
         ("document", 200, documents::ID, ("scope", "mail.send")),
         ("program", 200, documents::ID, local),
-        ("app", 200, id, ("redirect_uri", app)),
+        ("app", 200, id, ("redirect_uri", APP)),
         ("unknown", 400, "unknown", local),
     ] {
         let url = server.authorize_url(client, &[change]);
@@ -472,8 +431,7 @@ pub(crate) async fn pages() -> Recorded {
 /// RFC 9068 has the access token's claims. Whoever checks it elsewhere finds the key that signed it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_nobody_knows_signs_its_user_in() {
-    let server = Server::start().await;
-    let client = server.registered(CALLBACK).await;
+    let (server, client) = Server::with_client().await;
     let url = server.authorize_url(&client, &[("scope", "mail.send unknown")]);
     let claims = json!({"sub": "alice", "groups": ["staff"]});
     let landed = Browser::new().sign_in(&url, &claims).await;
@@ -481,8 +439,7 @@ async fn a_client_that_nobody_knows_signs_its_user_in() {
     assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
     assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
     let code = parameter(&landed, "code").unwrap();
-    let (status, tokens) = server.redeem(&client, &code, &[]).await;
-    assert_eq!(status, 200, "{tokens}");
+    let tokens = server.redeemed(&client, &code).await;
     assert_eq!(tokens["token_type"], "Bearer");
     assert_eq!(tokens["expires_in"], 1800);
     assert_eq!(tokens["scope"], "mail.read mail.send");

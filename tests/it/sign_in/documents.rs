@@ -154,8 +154,7 @@ async fn a_client_with_a_document_needs_no_registration_and_a_free_port() {
         assert!(page.contains(shown), "{shown} {page}");
     }
     let code = server.code(ID, &alice()).await;
-    let (status, tokens) = server.redeem(ID, &code, &[]).await;
-    assert_eq!(status, 200, "{tokens}");
+    let tokens = server.redeemed(ID, &code).await;
     assert_eq!(server.whose(&tokens).await["user"], "alice");
     // Each of the two instances has fetched it once. A name that resolves differently the second time
     // gains nothing: there is no second time.
@@ -309,11 +308,8 @@ async fn a_slow_document_costs_seconds_and_keeps_only_its_host_waiting() {
     let slow = join_all((0..80).map(|number| open("slow", format!("slow{number}"))));
     let others = async {
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(
-            hosts.requests() - before,
-            2,
-            "one at a time in each instance"
-        );
+        let requests = hosts.requests() - before;
+        assert_eq!(requests, 2, "one at a time in each instance");
         for _ in 0..2 {
             assert_eq!(open("client", "client".to_owned()).await, 200);
         }
@@ -345,7 +341,6 @@ async fn a_host_has_global_addresses_and_a_valid_certificate() {
     };
     for (what, network) in [
         ("a private address", leading_to(vec![private])),
-        ("also a global one", leading_to(vec![[1, 1, 1, 1], private])),
         ("no address", leading_to(Vec::new())),
         ("a certificate that nobody trusts", with_certificate),
     ] {

@@ -21,8 +21,7 @@ async fn a_user_is_named_by_a_rule_and_by_a_claim_that_counts_and_fits() {
     let groups = vec!["g".repeat(64); 65];
     let verified =
         |is: bool| json!({"sub": "1", "email": "ada@acme.example", "email_verified": is});
-    let server = Server::start().await;
-    let client = server.registered(CALLBACK).await;
+    let (server, client) = Server::with_client().await;
     for (change, claims, may) in [
         (staff, json!({"sub": "a", "groups": ["staff"]}), true),
         (staff, verified(true), true),
@@ -49,8 +48,7 @@ async fn a_user_is_named_by_a_rule_and_by_a_claim_that_counts_and_fits() {
 async fn an_error_of_the_provider_is_passed_on_by_its_kind() {
     const OTHER: Option<&str> = Some("server_error");
     const LATER: &str = "temporarily_unavailable";
-    let server = Server::start().await;
-    let client = server.registered(CALLBACK).await;
+    let (server, client) = Server::with_client().await;
     let evil = "code={code}&iss=https://evil.example";
     for (names_issuer, returned, expected) in [
         (false, "error=access_denied", Some("access_denied")),
@@ -96,7 +94,7 @@ fn change_metadata(server: &Server, name: &str, value: Value) {
         "token_endpoint": format!("{url}/token"),
     });
     metadata[name] = value;
-    server.upstream.change(|it| it.metadata = Some(metadata));
+    server.change_upstream(|it| it.metadata = Some(metadata));
 }
 
 /// Userinfo over plain HTTP is not asked: it would get the user's token. OpenID Connect Discovery 1.0,
@@ -110,7 +108,7 @@ async fn the_providers_metadata_is_trusted_as_far_as_it_goes() {
     for secret in ["upstream", "id_token"] {
         assert!(!tokens.to_string().contains(secret), "{tokens}");
     }
-    server.upstream.change(|it| it.tokens = without_id_token);
+    server.change_upstream(|it| it.tokens = without_id_token);
     assert_eq!(server.refresh(&client, &tokens).await.0, 200);
     change_metadata(&server, "issuer", "https://evil.example".into());
     server.replace(|it| it.allow("anyone"));
@@ -124,8 +122,7 @@ async fn the_providers_metadata_is_trusted_as_far_as_it_goes() {
 /// URI may be left out.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verifier_has_a_length_and_the_redirect_uri_may_be_left_out() {
-    let server = Server::start().await;
-    let client = server.registered(CALLBACK).await;
+    let (server, client) = Server::with_client().await;
     for (length, status) in [(42, 400), (43, 200), (128, 200), (129, 400)] {
         let verifier = "v".repeat(length);
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));

@@ -11,7 +11,7 @@ use reqwest::{Client, Method, Url};
 use serde_json::{Value, json};
 use test_support::{Running, Served, answer, assert_program, program};
 
-use super::{Browser, CALLBACK, Server, alice, answer_of, assert_error, parameter, text};
+use super::{APP, Browser, CALLBACK, Server, alice, answer_of, assert_error, parameter, text};
 use crate::support::server;
 
 async fn get(url: &str) -> (u16, Value) {
@@ -27,10 +27,8 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
     assert_eq!(status, 200);
     assert_eq!(resource["resource"], format!("{url}/mcp"));
     assert_eq!(resource["authorization_servers"], json!([url]));
-    assert_eq!(
-        resource["scopes_supported"],
-        json!(["mail.read", "mail.send"])
-    );
+    let scopes = json!(["mail.read", "mail.send"]);
+    assert_eq!(resource["scopes_supported"], scopes);
     let expected = json!({
         "issuer": url,
         "authorization_endpoint": format!("{url}/authorize"),
@@ -49,7 +47,7 @@ async fn the_metadata_names_this_server_as_its_own_issuer() {
         "id_token_signing_alg_values_supported": ["EdDSA", "RS256"],
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": true,
-        "scopes_supported": ["mail.read", "mail.send"],
+        "scopes_supported": scopes,
     });
     for path in ["oauth-authorization-server", "openid-configuration"] {
         let (status, metadata) = get(&format!("{url}/.well-known/{path}")).await;
@@ -103,7 +101,7 @@ async fn a_client_that_only_authenticates_is_told_so() {
 
 /// Pages of any origin may read what depends on no browser.
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_in_browsers_may_use_the_endpoints_but_not_the_pages() {
+async fn clients_in_browsers_may_use_the_endpoints() {
     const ORIGIN: &str = "access-control-allow-origin";
     let server = Server::start().await;
     let send = async |method: &Method, path: &str, page: &str| {
@@ -138,9 +136,23 @@ async fn clients_in_browsers_may_use_the_endpoints_but_not_the_pages() {
     assert_eq!(headers[ORIGIN], page);
     let exposed = headers["access-control-expose-headers"].to_str().unwrap();
     assert!(exposed.contains("www-authenticate"), "{exposed}");
-    let id = server.registered(CALLBACK).await;
-    let page = reqwest::get(server.authorize_url(&id, &[])).await.unwrap();
-    assert!(!page.headers().contains_key(ORIGIN));
+}
+
+/// Clickjacking. The page's form leads to the client's app.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_consent_page_can_be_neither_framed_nor_read() {
+    let server = Server::start().await;
+    let client = server.registered(APP).await;
+    let url = server.authorize_url(&client, &[("redirect_uri", APP)]);
+    let page = reqwest::get(url).await.unwrap();
+    let headers = page.headers();
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    let form_action = "form-action 'self' https: http: cursor:;";
+    for part in ["default-src 'none'", "frame-ancestors 'none'", form_action] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert_eq!(headers["cache-control"], "no-store");
+    assert!(!headers.contains_key("access-control-allow-origin"));
 }
 
 #[test]
@@ -223,8 +235,7 @@ async fn at_github_members_of_an_organization_sign_in() {
     };
     let set = |status| membership.store(status, Ordering::Relaxed);
     let code = parameter(&sign_in().await, "code").unwrap();
-    let (status, tokens) = server.redeem(&client, &code, &[]).await;
-    assert_eq!(status, 200, "{tokens}");
+    let tokens = server.redeemed(&client, &code).await;
     let whose = server.whose(&tokens).await;
     assert_eq!(whose["user"], "1");
     assert_eq!(whose["groups"], json!(["acme"]));
