@@ -118,11 +118,8 @@ fn a_type_becomes_a_short_closed_schema() {
         "required": ["to", "payment", "begins"],
         "additionalProperties": closed,
     });
-    assert_eq!(
-        definition.input_schema, expected,
-        "{:#}",
-        definition.input_schema
-    );
+    let schema = &definition.input_schema;
+    assert_eq!(*schema, expected, "{schema:#}");
     assert_eq!(definition.output_schema, Value::Null);
 }
 
@@ -224,18 +221,31 @@ fn every_mistake_is_described_in_one_error() {
         /// Its branches.
         branches: Vec<Tree>,
     }
+    /// Moves.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "how")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Move {
+        /// To a point, whose coordinates this does not describe.
+        To { x: f64, y: f64 },
+    }
     let dynamic = |id: &'static str, about: &'static str, output: Value| {
         let run = async |_: Value| Ok::<_, Failure>(Value::Null);
         Tool::dynamic(id, about, json!({"type": "object"}), output, run)
     };
     let error = Toolkit::new([
-        tool::<Trip>("NoToolkit@1.0.0"),
+        // With an invalid id, all other mistakes are found too.
+        tool::<Trip>("NoToolkit@1.0.0")
+            .secret("K")
+            .secret("K")
+            .authorization("", ["s"]),
         tool::<Trip>("Trips.Book"),
         tool::<Trip>("Trips.Book@1.0.0"),
         tool::<Trip>("Trips.Book@1.0.0"),
         tool::<Trip>("Trips_Book.X@1.0.0").name("Trips_Book"),
         tool::<Bare>("T.Bare@1.0.0"),
         tool::<Tree>("T.Tree@1.0.0"),
+        tool::<Move>("T.Move@1.0.0"),
         tool::<String>("T.Text@1.0.0").description("Takes text."),
         tool::<Trip>("T.Named@1.0.0").name("a name"),
         dynamic("T.Dynamic@1.0.0", "", json!({"type": "nonsense"})),
@@ -252,6 +262,7 @@ fn every_mistake_is_described_in_one_error() {
         "T.Bare@1.0.0",
         "it has no description",
         "these parameters have no description: field, inner[].deep",
+        "these parameters have no description: x, y",
         "its input schema uses $ref",
         "its input is not an object",
         "its name must be 1 to 64",
@@ -260,43 +271,31 @@ fn every_mistake_is_described_in_one_error() {
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    assert_eq!(error.problems().len(), 12, "{text}");
-}
-
-#[tokio::test]
-async fn the_closure_of_a_dynamic_tool_names_no_error() {
-    let object = || json!({"type": "object"});
-    let seven = |_| async { Ok(json!(7)) };
-    let parse = |input: Value, _: Context| async move {
-        Ok(json!(
-            input["n"].as_str().unwrap_or_default().parse::<u8>()?
-        ))
-    };
-    let tools = [
-        Tool::dynamic("Number.Seven@1.0.0", "Is 7.", object(), json!({}), seven),
-        Tool::dynamic("Number.Parse@1.0.0", "Parses.", object(), json!({}), parse),
-    ];
-    let function = function(Toolkit::new(tools).unwrap());
-    assert_eq!(value(&function, "Number.Seven", json!({})).await, 7);
-    assert_eq!(value(&function, "Number.Parse", json!({"n": "8"})).await, 8);
+    assert_eq!(error.problems().len(), 15, "{text}");
 }
 
 #[tokio::test]
 async fn a_dynamic_tool_has_schemas_created_at_run_time() {
-    async fn echo(input: Value, cx: Context) -> Result<Value, Failure> {
-        Ok(json!({"echo": input, "call": cx.call_id()}))
-    }
+    // Neither closure names its type of errors.
+    let seven = |_| async { Ok(json!(7)) };
+    let echo = |input: Value, cx: Context| async move {
+        let number = input["pair"][1].to_string().parse::<u8>()?;
+        Ok(json!({"echo": input, "call": cx.call_id(), "number": number}))
+    };
     let input = json!({
         "type": "object",
         "properties": {"pair": {"description": "A pair.", "prefixItems": [
             {"type": "string"}, {"type": "integer"}], "items": false}},
     });
     let tool = Tool::dynamic("Run.Time@1.0.0", "Echoes.", input.clone(), json!({}), echo);
-    let toolkit = Toolkit::new([tool]).unwrap();
+    let object = json!({"type": "object"});
+    let seven = Tool::dynamic("Run.Seven@1.0.0", "Is 7.", object, json!({}), seven);
+    let toolkit = Toolkit::new([tool, seven]).unwrap();
     let definition = &toolkit.definitions()[0];
     assert_eq!(definition.input_schema, input);
     assert_eq!(definition.output_schema, json!({}));
     let function = function(toolkit);
+    assert_eq!(value(&function, "Run.Seven", json!({})).await, 7);
     let pair = json!({"pair": ["a", 1.0], "more": null});
     let echoed = value(&function, "Run.Time", pair).await;
     assert_eq!(echoed["echo"], json!({"pair": ["a", 1], "more": null}));
@@ -333,31 +332,4 @@ fn outputs_of_every_type_have_a_schema() {
     });
     let list = json!({"type": "array", "items": {"type": "number"}});
     assert_eq!(outputs, [of_match, json!({}), list]);
-}
-
-#[test]
-fn a_variants_description_does_not_describe_its_fields() {
-    /// Moves.
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(tag = "how")]
-    #[expect(dead_code, reason = "only its schema matters")]
-    enum Move {
-        /// To a point.
-        To { x: f64, y: f64 },
-    }
-    let error = Toolkit::new([tool::<Move>("T.Move@1.0.0")]).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains("no description: x, y"), "{text}");
-}
-
-#[test]
-fn a_tool_with_an_invalid_id_is_checked_for_all_other_mistakes() {
-    #[derive(Deserialize, JsonSchema)]
-    struct Bare {}
-    let tool = tool::<Bare>("Wrong")
-        .secret("K")
-        .secret("K")
-        .authorization("", ["s"]);
-    let error = Toolkit::new([tool]).unwrap_err();
-    assert_eq!(error.problems().len(), 4, "{error}");
 }

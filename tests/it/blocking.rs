@@ -87,13 +87,10 @@ async fn a_function_that_is_not_async_is_a_tool() {
 #[tokio::test]
 async fn its_errors_and_panics_are_failures() {
     let function = support::function(toolkit());
+    let internal = "The tool stopped because of an internal error";
     for (kind, name, text) in [
         ("read", "developer_message", "No such file"),
-        (
-            "panic",
-            "message",
-            "The tool stopped because of an internal error",
-        ),
+        ("panic", "message", internal),
     ] {
         let error = failure(&function, "Plain.Work", work_of(kind)).await;
         assert!(error[name].as_str().unwrap().contains(text), "{error}");
@@ -118,7 +115,7 @@ async fn it_ends_at_its_time_limit_while_other_calls_run() {
     let (late, other) = tokio::join!(late, other);
     assert!(other < SHORT, "{other:?}");
     assert!(
-        late >= SHORT && late < Duration::from_millis(900),
+        (SHORT..Duration::from_millis(900)).contains(&late),
         "{late:?}"
     );
 }

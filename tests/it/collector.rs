@@ -66,10 +66,8 @@ impl Collector {
 
     /// Returns all spans, in the order they ended.
     pub(crate) fn spans(&self) -> Vec<Span> {
-        let requests = self.bodies();
-        let requests = requests
-            .iter()
-            .map(|body| ExportTraceServiceRequest::decode(&body[..]).unwrap());
+        let decode = |body: Bytes| ExportTraceServiceRequest::decode(body).unwrap();
+        let requests = self.bodies().into_iter().map(decode);
         requests
             .flat_map(|request| request.resource_spans)
             .flat_map(|resource| resource.scope_spans)

@@ -23,10 +23,8 @@ fn mistakes_in(path: &str, text: &str) -> Vec<String> {
 fn every_block_is_run_or_compiled_or_marked() {
     let pages = pages();
     assert!(pages.len() > 10);
-    let mistakes = pages
-        .iter()
-        .flat_map(|(path, text)| mistakes_in(path, text));
-    let mistakes: Vec<_> = mistakes.collect();
+    let mistakes_of = |(path, text): &(String, String)| mistakes_in(path, text);
+    let mistakes: Vec<_> = pages.iter().flat_map(mistakes_of).collect();
     assert!(
         mistakes.is_empty(),
         "no test runs or compiles these blocks, and no line `<!-- not run: REASON -->` before them \
@@ -61,10 +59,8 @@ fn links_lead_to_pages() {
         // Elsewhere than in the README, these would not work in the documentation.
         let inline = targets(&text, "](", ')').filter(|target| !target.starts_with("https://"));
         let inline: Vec<_> = inline.collect();
-        assert!(
-            path == "README.md" || inline.is_empty(),
-            "{path}: {inline:?}"
-        );
+        let may_have = path == "README.md" || inline.is_empty();
+        assert!(may_have, "{path}: {inline:?}");
         let targets = defined.into_iter().map(|(_, target)| target);
         for target in targets.chain(inline) {
             let file = repository(folder).join(target);
@@ -82,42 +78,20 @@ fn targets<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &
     })
 }
 
-#[test]
-fn the_readme_is_short() {
-    let readme = fs::read_to_string(repository("README.md")).unwrap();
-    assert!(readme.lines().count() <= 180);
-}
-
 /// Pages that one looks things up in, and does not read.
 const LONG_PAGES: [&str; 2] = ["docs/architecture.md", "docs/environment.md"];
 
 #[test]
-fn the_other_pages_are_short() {
-    let pages = pages().into_iter();
-    let others = pages.filter(|(path, _)| !LONG_PAGES.contains(&&**path));
-    let words_in = |text: &str| {
-        let parts = text.split_whitespace();
-        parts
-            .filter(|part| part.contains(char::is_alphanumeric))
-            .count()
-    };
-    let long = others.filter(|(_, text)| words_in(text) > 2_000);
-    let long: Vec<_> = long.map(|(path, text)| (path, words_in(&text))).collect();
-    assert!(long.is_empty(), "more than 2,000 words: {long:?}");
-}
-
-#[test]
-fn pages_have_one_title() {
+fn pages_are_short_and_have_one_title() {
     for (path, text) in pages() {
+        let words = text.split_whitespace();
+        let words = words.filter(|word| word.contains(char::is_alphanumeric));
+        let is_short = LONG_PAGES.contains(&&*path) || words.count() <= 2_000;
+        assert!(is_short, "{path}");
+        assert!(path != "README.md" || text.lines().count() <= 180);
         let outside: String = text.split("```").step_by(2).collect();
-        let titles: Vec<_> = outside
-            .lines()
-            .filter(|line| line.starts_with("# "))
-            .collect();
-        assert!(
-            titles.len() == 1 && text.starts_with("# "),
-            "{path}: {titles:?}"
-        );
+        let titles = outside.lines().filter(|line| line.starts_with("# "));
+        assert!(titles.count() == 1 && text.starts_with("# "), "{path}");
     }
 }
 

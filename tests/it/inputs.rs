@@ -80,10 +80,8 @@ struct FlattenedVague {
 async fn the_error_of_a_flattened_field_says_what_is_known() {
     let large = || json!({"field": 300});
     let errors = errors_of::<Vague>(large()).await;
-    assert_eq!(
-        errors,
-        json!({"field": "Must be an integer between 0 and 255"})
-    );
+    let message = "Must be an integer between 0 and 255";
+    assert_eq!(errors, json!({"field": message}));
     let message = "Has a value that must be an integer between 0 and 255";
     let errors = errors_of::<FlattenedVague>(large()).await;
     assert_eq!(errors, json!({"input": message}));
@@ -96,10 +94,8 @@ async fn a_field_that_only_the_type_requires_is_named() {
     let required = |name: &str| json!({name: "Is required"});
     let empty = || json!({});
     assert_eq!(errors_of::<Vague>(empty()).await, required("field"));
-    assert_eq!(
-        errors_of::<FlattenedVague>(empty()).await,
-        required("field")
-    );
+    let errors = errors_of::<FlattenedVague>(empty()).await;
+    assert_eq!(errors, required("field"));
     let nested = json!({"field": {}});
     let errors = errors_of::<Input<FlattenedVague>>(nested).await;
     assert_eq!(errors, required("field.field"));

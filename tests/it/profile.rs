@@ -28,12 +28,9 @@ fn expected() -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn the_page_shows_the_release_profile_of_this_workspace() {
-    assert_eq!(settings(PAGE, "[profile.release]", "```"), expected());
-}
-
-#[test]
-fn generated_projects_have_the_release_profile_of_this_workspace() {
-    // It is the last part of the manifest.
-    assert_eq!(settings(GENERATED, "[profile.release]", "```"), expected());
+fn the_page_and_generated_projects_have_the_release_profile_of_this_workspace() {
+    for text in [PAGE, GENERATED] {
+        // In generated manifests, it is the last part.
+        assert_eq!(settings(text, "[profile.release]", "```"), expected());
+    }
 }

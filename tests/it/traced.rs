@@ -169,15 +169,6 @@ fn assert_attributes_documented(spans: &[Span]) {
     assert_eq!(seen, documented);
 }
 
-/// Returns the event of a request for the list of tools.
-fn list_event() -> Value {
-    let mut event = calling(&json!(null), &[]);
-    event["rawPath"] = json!("/tools");
-    event["requestContext"]["http"] = json!({"method": "GET", "path": "/tools"});
-    event.as_object_mut().unwrap().remove("body");
-    event
-}
-
 #[tokio::test]
 async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
     let collector = Collector::start().await;
@@ -190,7 +181,7 @@ async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
         ("http://127.0.0.1:9", LONG, 500),
     ] {
         let mut platform = exporting_to(endpoint).await;
-        platform.send_events(&[(list_event(), LONG)]);
+        platform.send_events(&[(event("tools/list"), LONG)]);
         platform.reports(1).await;
         let begun = Instant::now();
         platform.send_events(&[(event("calculator/add.header-form"), limit)]);
@@ -234,13 +225,11 @@ async fn an_unsupported_protocol_fails_at_start_up() {
 async fn the_remaining_spans_are_sent_when_lambda_stops_the_process() {
     let collector = Collector::start().await;
     let url = collector.url();
+    let attributes = "service.name=shop,cloud.region=here";
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
         // The environment takes precedence.
-        (
-            "OTEL_RESOURCE_ATTRIBUTES",
-            "service.name=shop,cloud.region=here",
-        ),
+        ("OTEL_RESOURCE_ATTRIBUTES", attributes),
         ("OTEL_SERVICE_NAME", ""),
         ("AWS_REGION", "us-east-1"),
     ];

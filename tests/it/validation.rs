@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use lambda_tools::{Failure, Tool, Toolkit};
+use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
 use crate::support::{call, event, function};
 
-async fn nothing(_: Value) -> Result<Value, Failure> {
-    Ok(Value::Null)
+/// Returns a function with a tool of this schema, which returns its input.
+fn echoing(schema: Value) -> LambdaFunction {
+    let echo = async |input: Value| Ok::<_, Failure>(input);
+    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema, json!({}), echo);
+    function(Toolkit::new([tool]).unwrap())
 }
 
 /// Returns the messages for `input` under the schema of one parameter, `p`.
@@ -20,14 +23,10 @@ async fn messages(schema: Value, input: Value) -> BTreeMap<String, String> {
 }
 
 async fn messages_of(schema: Value, input: Value) -> BTreeMap<String, String> {
-    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema, Value::Null, nothing);
-    let function = function(Toolkit::new([tool]).unwrap());
-    let response = call(&function, "T.T", input).await;
+    let response = call(&echoing(schema), "T.T", input).await;
     assert_eq!(response.status, 422, "{response:?}");
-    assert_eq!(
-        response.body["message"],
-        "Some input parameters are invalid"
-    );
+    let message = "Some input parameters are invalid";
+    assert_eq!(response.body["message"], message);
     serde_json::from_value(response.body["parameter_errors"].clone()).unwrap()
 }
 
@@ -39,23 +38,19 @@ const MESSAGES: &str = r#"
 {"type": "array"} | "MARK" | Must be an array
 {"type": "object"} | "MARK" | Must be an object
 {"type": "array"} | "[{\"MARK\": \"1\"}]" | Must be an array; a text that contains an array was sent
-{"type": "array"} | " [] " | Must be an array; a text that contains an array was sent
 {"type": "object"} | "{\"MARK\": 1}" | Must be an object; a text that contains an object was sent
 {"type": "boolean"} | "true" | Must be a boolean; a text that contains a boolean was sent
-{"type": "boolean"} | "false" | Must be a boolean; a text that contains a boolean was sent
 {"type": "number"} | "10" | Must be a number; a text that contains a number was sent
 {"type": "integer"} | "-1.5e3" | Must be an integer; a text that contains a number was sent
 {"type": "array"} | "{\"MARK\": 1}" | Must be an array; a text that contains an object was sent
 {"type": ["number", "null"]} | "7" | Must be null or a number; a text that contains a number was sent
 {"type": ["number", "null"]} | "null" | Must be null or a number; a text that contains null was sent
 {"type": "object"} | "\"MARK\"" | Must be an object
-{"type": "object"} | "{MARK" | Must be an object
 {"type": "number"} | "" | Must be a number
 {"type": "number"} | "10 MARK" | Must be a number
 {"type": "number"} | ["10"] | Must be a number
 {"anyOf": [{"type": "array"}, {"type": "null"}]} | "[1]" | Must be an array or null; a text that contains an array was sent
 {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]} | "[]" | Must be an array or an object; a text that contains an array was sent
-{"anyOf": [{"type": "boolean"}, {"type": "null"}]} | "MARK" | Must be a boolean or null
 {"type": ["string", "null"]} | 1 | Must be null or a string
 {"minimum": 0} | -1 | Must be at least 0
 {"maximum": 10} | 11 | Must be at most 10
@@ -156,18 +151,12 @@ async fn messages_describe_the_branch_that_the_input_resembles() {
     let mut card = branch("card", "token");
     card["properties"]["currency"] = json!({"enum": ["EUR", "USD"], "description": "Currency."});
     let schema = json!({"oneOf": [card, branch("invoice", "address")]});
+    let wrong_token = json!({"by": "card", "token": 5});
+    let one_of = "Must be one of: card, invoice";
     let wrong_currency = json!({"by": "card", "token": "t", "currency": "XXX"});
     for (input, path, message) in [
-        (
-            json!({"by": "card", "token": 5}),
-            "p.token",
-            "Must be a string",
-        ),
-        (
-            json!({"by": "cash"}),
-            "p.by",
-            "Must be one of: card, invoice",
-        ),
+        (wrong_token, "p.token", "Must be a string"),
+        (json!({"by": "cash"}), "p.by", one_of),
         (json!({}), "p.by", "Is required"),
         (json!("cash"), "p", "Must be an object"),
         (wrong_currency, "p.currency", "Must be one of: EUR, USD"),
@@ -245,11 +234,10 @@ async fn integers_of_64_bits_are_exact_and_other_numbers_are_floats() {
     let number = json!({"type": "number", "description": "A number."});
     let list = json!({"type": "array", "items": integer, "description": "Integers."});
     let schema = json!({"type": "object", "properties": {"list": list, "any": number}});
-    let dynamic = Tool::dynamic("Count.Echo@1.0.0", "Echoes.", schema, json!({}), echo);
-    let tools = [Tool::new("Count.Up@1.0.0", count), dynamic];
-    let function = function(Toolkit::new(tools).unwrap());
-    let respond = async |tool: &str, input: &str| {
-        let body = format!(r#"{{"tool_id": "{tool}", "input": {input}}}"#);
+    let counting = function(Toolkit::new([Tool::new("T.T@1.0.0", count)]).unwrap());
+    let echoing = echoing(schema);
+    let respond = async |function: &LambdaFunction, input: &str| {
+        let body = format!(r#"{{"tool_id": "T.T", "input": {input}}}"#);
         let event = event("POST", "/tools/call", &body);
         function.respond(&event).await.unwrap().body
     };
@@ -262,25 +250,22 @@ async fn integers_of_64_bits_are_exact_and_other_numbers_are_floats() {
         ("50e-1", "5"),
         ("-0.0", "0"),
     ] {
-        let body = respond("Count.Up", &format!(r#"{{"signed": {number}}}"#)).await;
+        let body = respond(&counting, &format!(r#"{{"signed": {number}}}"#)).await;
         assert_eq!(body["value"].to_string(), exact, "{number}: {body}");
         let input = format!(r#"{{"any": 0.5, "list": [7, {number}]}}"#);
-        let body = respond("Count.Echo", &input).await;
+        let body = respond(&echoing, &input).await;
         let value = &body["value"];
         assert_eq!(value["list"][1].to_string(), exact, "{body}");
         assert_eq!(value["any"], 0.5, "{body}");
     }
-    let body = respond(
-        "Count.Echo",
-        r#"{"any": 1e23, "list": [18446744073709551615]}"#,
-    )
-    .await;
+    let large = r#"{"any": 1e23, "list": [18446744073709551615]}"#;
+    let body = respond(&echoing, large).await;
     assert_eq!(body["value"], json!({"any": 1e23, "list": [u64::MAX]}));
-    let body = respond("Count.Echo", r#"{"any": 100000000000000000000}"#).await;
+    let body = respond(&echoing, r#"{"any": 100000000000000000000}"#).await;
     assert_eq!(body["value"]["any"], 1e20, "{body}");
     // Several integers round to a float of this size.
     for number in ["9007199254740994.0", "1e18", "100000000000000000000"] {
-        let body = respond("Count.Up", &format!(r#"{{"signed": {number}}}"#)).await;
+        let body = respond(&counting, &format!(r#"{{"signed": {number}}}"#)).await;
         assert!(body["parameter_errors"]["signed"].is_string(), "{body}");
     }
 }
@@ -297,8 +282,7 @@ async fn errors_in_a_large_input_are_reported_like_those_in_a_small_one() {
         "layers": {"type": "object", "additionalProperties": numbers, "description": "Layers."},
     }});
     let right = vec![json!({"radius": 1}); 10_000];
-    let tool = Tool::dynamic("T.T@1.0.0", "A tool.", schema.clone(), Value::Null, nothing);
-    let function = function(Toolkit::new([tool]).unwrap());
+    let function = echoing(schema.clone());
     let response = call(&function, "T.T", json!({"shapes": right})).await;
     assert_eq!(response.status, 200, "{response:?}");
 
@@ -314,10 +298,8 @@ async fn errors_in_a_large_input_are_reported_like_those_in_a_small_one() {
         "shapes[0].radius": "Must be a number",
         "shapes[1]": "Must be an object",
     });
-    assert_eq!(
-        errors_of(&[one.clone(), other.clone()], vec![7]).await,
-        expected
-    );
+    let small = errors_of(&[one.clone(), other.clone()], vec![7]).await;
+    assert_eq!(small, expected);
     let mut wrong = right.clone();
     wrong[5000] = one;
     wrong[9999] = other;
@@ -337,23 +319,16 @@ async fn a_large_input_with_a_complex_schema_gets_one_message_for_the_whole() {
     let not_satisfied = "Does not satisfy the tool's definition";
     let no_form = "Must be one of the forms that the tool's definition describes";
     let first_is_text = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}});
+    let in_draft_7 = json!({"type": "array", "items": [{"type": "string"}]});
     let few_integers = json!({"type": "array", "maxItems": 10, "items": {"type": "integer"}});
     for (schema, message) in [
         (json!({"anyOf": [list, {"type": "string"}]}), no_form),
         (first_is_text, not_satisfied),
-        // The same in draft 7.
-        (
-            json!({"type": "array", "items": [{"type": "string"}]}),
-            not_satisfied,
-        ),
+        (in_draft_7, not_satisfied),
         // Violations of the list's own rules are still reported.
         (few_integers, "Must have at most 10 items"),
     ] {
         let errors = messages(schema, json!(vec![1; 5000])).await;
         assert_eq!(errors["p"], message);
     }
-}
-
-async fn echo(input: Value) -> Result<Value, Failure> {
-    Ok(input)
 }

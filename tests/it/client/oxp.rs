@@ -17,12 +17,10 @@ async fn every_outcome_is_returned_as_data_in_every_dialect() {
         let client = oxp(&url, once()).dialect(dialect);
         let tools = client.tools().await.unwrap();
         assert_eq!(tools.len(), 7, "{dialect:?}");
-        let add = tools
-            .iter()
-            .find(|it| it.id == "Calculator.Add@1.0.0")
-            .unwrap();
+        let find = |id: &str| tools.iter().find(|it| it.id == id).unwrap();
+        let add = find("Calculator.Add@1.0.0");
         assert_eq!(add.input_schema["properties"]["a"]["type"], "number");
-        let sms = tools.iter().find(|it| it.id == "SMS.Send@0.1.2").unwrap();
+        let sms = find("SMS.Send@0.1.2");
         assert_eq!(sms.requirements.secrets[0].id, "TWILIO_API_KEY");
 
         let outcome = async |tool: &str, input: Value| {
