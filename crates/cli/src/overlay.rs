@@ -158,291 +158,57 @@ mod tests {
     use super::*;
     use crate::parse::parse;
 
-    /// Returns the document and the warnings after these actions, in YAML as the specification has them.
-    fn applied(document: &str, actions: &str) -> (Value, Vec<String>) {
-        let mut document = parse(document).unwrap();
-        let warnings = apply(overlay(actions), &mut document).unwrap();
-        (document, warnings)
-    }
-
+    /// Returns the overlay with these actions, in YAML as the specification has them.
     fn overlay(actions: &str) -> Value {
-        let info = "info: {title: An overlay, version: 1.0.0}";
-        parse(&format!("overlay: 1.1.0\n{info}\nactions:\n{actions}")).unwrap()
-    }
-
-    fn error_of(document: &Value, actions: &str) -> String {
-        apply(overlay(actions), &mut document.clone())
-            .unwrap_err()
-            .to_string()
+        json!({"overlay": "1.1.0", "actions": parse(actions).unwrap()})
     }
 
     #[test]
-    fn structured_overlay() {
-        let document = "
-            info: {title: Pets}
-            paths: {/: {get: {summary: Old, tags: [a]}}}
-            components: {schemas: {}}
-            tags: [{name: a}]";
-        let actions = "
-  - target: '$' # Root of document
-    update:
-      info:
-        x-overlay-applied: structured-overlay
-      paths:
-        '/':
-          summary: 'The root resource'
-          get:
-            summary: 'Retrieve the root resource'
-            x-rate-limit: 100
-        '/pets':
-          get:
-            summary: 'Retrieve a list of pets'
-            x-rate-limit: 100
-      components:
-      tags:
-";
-        let expected = json!({
-            "info": {"title": "Pets", "x-overlay-applied": "structured-overlay"},
-            "paths": {
-                "/": {
-                    "summary": "The root resource",
-                    "get": {"summary": "Retrieve the root resource", "tags": ["a"], "x-rate-limit": 100},
-                },
-                "/pets": {"get": {"summary": "Retrieve a list of pets", "x-rate-limit": 100}},
-            },
-            "components": {"schemas": {}},
-            "tags": [{"name": "a"}],
-        });
-        assert_eq!(applied(document, actions), (expected, vec![]));
-    }
-
-    #[test]
-    fn targeted_overlay() {
-        let document = "paths: {/foo: {get: {description: a}}, /bar: {get: {description: b}, post: {x-safe: true}}}";
-        let actions = "
-  - target: $.paths['/foo'].get.description
-    update: This is the new description
-  - target: $.paths['/bar'].get.description
-    update: This is the updated description
-  - target: $.paths['/bar']
-    update:
-      post:
-        description: This is an updated description of a child object
-        x-safe: false
-";
-        let post = json!({"description": "This is an updated description of a child object", "x-safe": false});
-        let expected = json!({"paths": {
-            "/foo": {"get": {"description": "This is the new description"}},
-            "/bar": {"get": {"description": "This is the updated description"}, "post": post},
-        }});
-        assert_eq!(applied(document, actions), (expected, vec![]));
-    }
-
-    #[test]
-    fn wildcard_overlay() {
-        let document = "
-            paths:
-              /a: {get: {parameters: [{name: filter, in: query}, {name: filter, in: header}]}, put: {}}
-              /b: {get: {}}";
-        let actions = "
-  - target: $.paths.*.get
-    update:
-      x-safe: true
-  - target: $.paths.*.get.parameters[?@.name=='filter' && @.in=='query']
-    update:
-      schema:
-        $ref: '#/components/schemas/filterSchema'
-";
-        let parameters = json!([
-            {"name": "filter", "in": "query", "schema": {"$ref": "#/components/schemas/filterSchema"}},
-            {"name": "filter", "in": "header"},
-        ]);
-        let expected = json!({"paths": {
-            "/a": {"get": {"parameters": parameters, "x-safe": true}, "put": {}},
-            "/b": {"get": {"x-safe": true}},
-        }});
-        assert_eq!(applied(document, actions), (expected, vec![]));
-    }
-
-    #[test]
-    fn array_modification() {
-        let document = "paths: {/a: {get: {parameters: [{name: dummy}, {name: id}, {name: dummy}], tags: [dummy, a]}}}";
-        let actions = "
-  - target: $.paths.*.get.parameters
-    update:
-      name: newParam
-      in: query
-  - target: $.paths.*.get.parameters[?@.name == 'dummy']
-    remove: true
-  - target: $.paths.*.get.tags[?@ == 'dummy']
-    remove: true
-  - target: $.paths.*.get.tags
-    update: [b, c]
-";
-        let parameters = json!([{"name": "id"}, {"name": "newParam", "in": "query"}]);
-        let expected =
-            json!({"paths": {"/a": {"get": {"parameters": parameters, "tags": ["a", "b", "c"]}}}});
-        assert_eq!(applied(document, actions), (expected, vec![]));
-    }
-
-    #[test]
-    fn traits() {
-        let document = "
-paths:
-  /items:
-    get:
-      x-oai-traits: ['paged']
-  /items/{id}/subitems:
-    get:
-      x-oai-traits: ['paged']
-      parameters:
-        - name: id
-  /other:
-    get: {}
-";
-        let actions = "
-  - target: $.paths[?(@.get['x-oai-traits'][?(@ == 'paged')])].get
-    update:
-      parameters:
-        - name: top
-        - name: skip
-";
-        let expected = json!({"paths": {
-            "/items": {"get": {"x-oai-traits": ["paged"], "parameters": [{"name": "top"}, {"name": "skip"}]}},
-            "/items/{id}/subitems": {"get": {
-                "x-oai-traits": ["paged"],
-                "parameters": [{"name": "id"}, {"name": "top"}, {"name": "skip"}],
-            }},
-            "/other": {"get": {}},
-        }});
-        assert_eq!(applied(document, actions), (expected, vec![]));
-    }
-
-    /// The specification's three examples of copies have the same source.
-    #[test]
-    fn copies() {
-        let get = json!({"responses": {"200": {"description": "OK"}}});
-        let delete = json!({"responses": {"200": {"description": "OK"}}});
-        let document =
-            json!({"paths": {"/items": {"get": get}, "/some-items": {"delete": delete}}})
-                .to_string();
-        let onto = "
-  - target: '$.paths[\"/some-items\"]'
-    copy: '$.paths[\"/items\"]'
-";
-        let ensured = "
-  - target: '$.paths'
-    update: { \"/other-items\": {} }
-  - target: '$.paths[\"/other-items\"]'
-    copy: '$.paths[\"/items\"]'
-";
-        let moved = "
-  - target: '$.paths'
-    update: { \"/new-items\": {} }
-  - target: '$.paths[\"/new-items\"]'
-    copy: '$.paths[\"/items\"]'
-  - target: '$.paths[\"/items\"]'
-    remove: true
-";
-        for (actions, expected) in [
-            (
-                onto,
-                json!({"/items": {"get": get}, "/some-items": {"get": get, "delete": delete}}),
-            ),
-            (
-                ensured,
-                json!({"/items": {"get": get}, "/other-items": {"get": get}, "/some-items": {"delete": delete}}),
-            ),
-            (
-                moved,
-                json!({"/new-items": {"get": get}, "/some-items": {"delete": delete}}),
-            ),
-        ] {
-            assert_eq!(
-                applied(&document, actions),
-                (json!({"paths": expected}), vec![])
-            );
+    fn actions_change_what_they_say_and_nothing_else() {
+        let examples = parse(include_str!("overlay/examples.yaml")).unwrap();
+        for example in examples.as_array().unwrap() {
+            let mut document = example["document"].clone();
+            let overlay = json!({"overlay": "1.1.0", "actions": example["actions"]});
+            let warnings = apply(overlay, &mut document).unwrap();
+            assert_eq!(document, example["expected"], "{}", example["name"]);
+            assert_eq!(warnings, [""; 0], "{}", example["name"]);
         }
-    }
-
-    #[test]
-    fn removal_wins_and_takes_every_node() {
-        for (document, target, expected) in [
-            ("a: 1\nb: 2", "$.a", json!({"b": 2})),
-            ("a: [0, 1, 2, 3]", "$.a[2, 0, 0]", json!({"a": [1, 3]})),
-            ("a: [[1, 2], [3, 4], 5]", "$.a..[0]", json!({"a": [[4], 5]})),
-            (
-                "{~/x: 1, ~1x: 2, it's: 3}",
-                r"$['~/x', 'it\'s']",
-                json!({"~1x": 2}),
-            ),
-            // RFC 6901, 4: `~01` is `~1`, and not `/`.
-            ("{~1x: 1, /x: 2}", "$['~1x']", json!({"/x": 2})),
-            ("{~0: 1, '~': 2}", "$['~0']", json!({"~": 2})),
-        ] {
-            let action = format!("- target: {target}\n  update: {{b: 3}}\n  remove: true");
-            assert_eq!(applied(document, &action), (expected, vec![]), "{target}");
-        }
-    }
-
-    #[test]
-    fn actions_apply_to_the_result_of_those_before() {
-        let actions = "- {target: $.a, remove: true}\n- {target: $, update: {a: {b: 2}}}\n- {target: $.a.b, update: null}";
-        assert_eq!(
-            applied("a: 1", actions),
-            (json!({"a": {"b": null}}), vec![])
-        );
     }
 
     #[test]
     fn actions_without_an_effect_are_warnings() {
+        let mut document = json!({"a": 1});
         let actions =
-            "- target: $.paths['/gone']\n  remove: true\n- target: $\n  description: Nothing";
-        let (document, warnings) = applied("a: 1", actions);
+            "- {target: \"$.paths['/gone']\", remove: true}\n- {target: $, description: Nothing}";
+        let warnings = apply(overlay(actions), &mut document).unwrap();
         assert_eq!(document, json!({"a": 1}));
-        assert_eq!(
-            warnings,
-            [
-                "action 1 ($.paths['/gone']) matches nothing",
-                "action 2 ($) changes nothing"
-            ]
-        );
+        let expected = [
+            "action 1 ($.paths['/gone']) matches nothing",
+            "action 2 ($) changes nothing",
+        ];
+        assert_eq!(warnings, expected);
     }
+
+    const MISTAKES: &str = "
+{target: $.a, update: text} => action 1 ($.a) has another type than the target
+{target: $.a, update: {b: {}}} => action 1 ($.a) has another type than b
+{target: $.a.c, update: {}} => action 1 ($.a.c) has another type than the target
+{target: $.a, copy: '$.a.*'} => action 1 ($.a) copies 2 nodes, not one
+{target: $.a, copy: $.a, update: {}} => action 1 ($.a) has both `update` and `copy`
+{target: $, remove: true} => action 1 ($) would remove the whole document
+";
 
     #[test]
     fn incompatible_values_are_errors() {
         let document = json!({"a": {"b": [1], "c": "text"}});
-        for (action, expected) in [
-            (
-                "- {target: $.a, update: text}",
-                "action 1 ($.a) has another type than the target",
-            ),
-            (
-                "- {target: $.a, update: {b: {}}}",
-                "action 1 ($.a) has another type than b",
-            ),
-            (
-                "- {target: $.a.c, update: {}}",
-                "action 1 ($.a.c) has another type than the target",
-            ),
-            (
-                "- {target: $.a, copy: '$.a.*'}",
-                "action 1 ($.a) copies 2 nodes, not one",
-            ),
-            (
-                "- {target: $.a, copy: $.a, update: {}}",
-                "action 1 ($.a) has both `update` and `copy`",
-            ),
-            (
-                "- {target: $, remove: true}",
-                "action 1 ($) would remove the whole document",
-            ),
-        ] {
-            assert_eq!(error_of(&document, action), expected);
+        for row in MISTAKES.lines().filter(|row| !row.is_empty()) {
+            let (action, expected) = row.split_once(" => ").unwrap();
+            let error = apply(overlay(&format!("- {action}")), &mut document.clone());
+            assert_eq!(error.unwrap_err().to_string(), expected);
         }
-        assert!(
-            error_of(&document, "- {target: $.x-a, remove: true}").starts_with("action 1 ($.x-a) ")
-        );
+        let path = overlay("- {target: $.x-a, remove: true}");
+        let error = apply(path, &mut document.clone()).unwrap_err();
+        assert!(error.to_string().starts_with("action 1 ($.x-a) "));
     }
 
     #[test]
