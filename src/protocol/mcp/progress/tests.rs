@@ -1,18 +1,24 @@
 //! Calls with progress, in paused time.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, response::Response};
+use futures_util::FutureExt;
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::time::sleep;
 use tower::ServiceExt;
+use tracing::subscriber::{DefaultGuard, set_default};
 
 use super::*;
 use crate::{
     Context, Failure, Server, Tool, Toolkit, arrival::Invocation, assemble::assemble, clock::REAL,
+    observe::tests::Lines,
 };
 
 /// The head of a notification with the token "t".
@@ -24,13 +30,15 @@ fn server<F>(run: impl Fn(Context) -> F + Clone + Send + Sync + 'static) -> Rout
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let run = move |_: Value, cx: Context| {
-        let run = run(cx);
-        async move {
-            run.await;
-            Ok::<_, Failure>(json!(7))
-        }
-    };
+    server_of(move |cx| run(cx).map(|()| json!(7)))
+}
+
+/// Returns a server with the tool `Long_Run`.
+fn server_of<F>(run: impl Fn(Context) -> F + Clone + Send + Sync + 'static) -> Router
+where
+    F: Future<Output = Value> + Send + 'static,
+{
+    let run = move |_: Value, cx: Context| run(cx).map(Ok::<_, Failure>);
     let schema = json!({"type": "object"});
     let tool = Tool::dynamic("Long.Run@1.0.0", "Takes long.", schema, json!({}), run);
     let tool = tool.timeout(Duration::from_mins(15));
@@ -41,7 +49,7 @@ where
 struct Asked {
     token: Value,
     accept: &'static str,
-    streams: bool,
+    invocation: Invocation,
 }
 
 impl Default for Asked {
@@ -49,7 +57,10 @@ impl Default for Asked {
         Self {
             token: json!("t"),
             accept: "application/json, text/event-stream",
-            streams: true,
+            invocation: Invocation {
+                streams: true,
+                ..Invocation::default()
+            },
         }
     }
 }
@@ -60,14 +71,10 @@ impl Asked {
             "name": "Long_Run", "_meta": {"progressToken": self.token},
         });
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let invocation = Invocation {
-            streams: self.streams,
-            ..Invocation::default()
-        };
         let request = Request::post("/mcp")
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, self.accept)
-            .extension(Arc::new(invocation));
+            .extension(Arc::new(self.invocation));
         let request = request.body(Body::from(body.to_string())).unwrap();
         server.oneshot(request).await.unwrap()
     }
@@ -188,7 +195,7 @@ async fn a_client_or_a_source_without_streams_gets_json() {
         ..Asked::default()
     });
     let closed = Asked {
-        streams: false,
+        invocation: Invocation::default(),
         ..Asked::default()
     };
     for asked in accepts.into_iter().chain([closed]) {
@@ -292,4 +299,69 @@ async fn the_last_report_is_repeated_after_a_silence() {
         assert_eq!(params["message"], "half");
         assert_eq!(params["total"], 4.0);
     }
+}
+
+/// Returns a log, and the outcomes in it.
+fn log() -> (DefaultGuard, impl Fn() -> Vec<String>) {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
+    let guard = set_default(subscriber.with_writer(lines.clone()).finish());
+    let outcomes = move || {
+        let log = lines.text();
+        let rest = log.split("outcome=\"").skip(1);
+        rest.map(|it| it.split('"').next().unwrap().to_owned())
+            .collect()
+    };
+    (guard, outcomes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_its_end() {
+    let small = |invocation: &mut Invocation| invocation.max_response_size = 3000;
+    let short = |invocation: &mut Invocation| {
+        invocation.deadline = Some(SystemTime::now() + Duration::from_millis(500));
+    };
+    let limits: [(&dyn Fn(&mut Invocation), _); 2] = [
+        (&small, "The tool's result is too large to send"),
+        (&short, "The tool did not finish in time"),
+    ];
+    for (limit, text) in limits {
+        let (_guard, logged) = log();
+        let server = server_of(|cx| async move {
+            cx.progress(1, None, "");
+            ms(600).await;
+            json!("x".repeat(1000))
+        });
+        let mut asked = Asked::default();
+        limit(&mut asked.invocation);
+        let mut body = asked.of(server).await.into_body();
+        assert!(body.frame().await.is_some());
+        assert_eq!(logged(), [""; 0]);
+        let rest = body.collect().await.unwrap().to_bytes();
+        let rest = String::from_utf8_lossy(&rest);
+        assert!(rest.contains(text), "{rest}");
+        assert_eq!(logged(), ["failure"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_stream_ends_its_call_and_is_logged_as_abandoned() {
+    let (_guard, logged) = log();
+    let running = Arc::new(());
+    let held = Arc::downgrade(&running);
+    let server = server(move |cx| {
+        let running = held.upgrade();
+        async move {
+            cx.progress(1, None, "");
+            pending::<()>().await;
+            drop(running);
+        }
+    });
+    let mut body = Asked::default().of(server).await.into_body();
+    assert!(body.frame().await.is_some());
+    assert_eq!(Arc::strong_count(&running), 2);
+    drop(body);
+    assert_eq!(logged(), ["abandoned"]);
+    ms(10).await;
+    assert_eq!(Arc::strong_count(&running), 1);
 }
