@@ -1,5 +1,4 @@
 """Makes the initial corpora of the fuzz targets from the repository's events, tool lists and documents."""
-import base64
 import hashlib
 import json
 import pathlib
@@ -22,22 +21,25 @@ def expected():
         yield json.loads(path.read_text()).get("body")
 
 
-def bodies():
-    """Yields the path and the body of every event that has one."""
-    for _, text in events():
-        try:
-            event = json.loads(text)
-        except ValueError:
-            continue
-        body = event.get("body") if isinstance(event, dict) else None
-        if not isinstance(body, str):
-            continue
-        try:
-            body = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
-        except ValueError:
-            # An event whose body is not valid.
-            continue
-        yield event.get("rawPath") or event.get("path") or "", body
+def calls():
+    """Yields the paths and the bodies of calls of the targets' own tools."""
+    secrets = [{"id": "K", "value": "v"}]
+    context = {"user_id": "u", "authorization": [{"id": "google", "token": "t"}], "secrets": secrets}
+    yield "/tools/call", {"tool_id": "Fuzz.Dynamic@1", "call_id": "c", "trace_id": "t", "input": {"a": [1, 1.5, None, "é"]}, "context": context}
+    for length in (0, 3, 8, 16, 36):
+        text = "0123456789abcdefghijklmnopqrstuvwxyz"[:length]
+        # A tool gets only the tokens and secrets that it names.
+        for tool, provider, secret in (("Fuzz.Dynamic@1", text, text), ("Gmail.GetEmails", "google", text), ("SMS.Send", text, "TWILIO_API_KEY")):
+            context = {"user_id": text, "authorization": [{"id": provider, "token": text}], "secrets": [{"id": secret, "value": text}]}
+            yield "/tools/call", {"tool_id": tool, "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
+        yield "/opentool/call", {"jsonrpc": "2.0", "method": "Fuzz_Dynamic", "params": {"a": [1, 1.5, None]}, "id": text}
+        params = {"name": "Fuzz_Dynamic", "arguments": {"a": [1, 1.5]}, "_meta": {"lambda-tools/call-id": text}}
+        yield "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    for schema in ("urn:oxp:1.0", "otc://1.0"):
+        yield "/tools/call", {"$schema": schema, "request": {"tool_id": "Fuzz.Many", "input": {"kind": {"special": {"level": 3}}, "numbers": [1]}}}
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+    answers = {"a": {"action": "accept", "content": {"a": 3}}}
+    yield "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Fuzz_Ask", "arguments": {}, "_meta": meta, "inputResponses": answers}}
 
 
 def event():
@@ -50,6 +52,15 @@ def event():
         is_protected = any(word in folder for word in ("authentication", "jwt", "key", "tenants"))
         setting = "k" if is_protected else "s" if "direct" in folder else "o"
         yield (setting + text).encode(errors="replace")
+    for path, body in calls():
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        params = body.get("params", {})
+        # MCP 2026-07-28 repeats them.
+        if version := params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion"):
+            headers |= {"mcp-protocol-version": version, "mcp-method": body["method"], "mcp-name": params["name"]}
+        http = {"method": "POST", "path": path}
+        fields = {"version": "2.0", "rawPath": path, "rawQueryString": "", "headers": headers, "requestContext": {"http": http}}
+        yield b"o" + json.dumps(fields | {"body": json.dumps(body, separators=(",", ":"))}, separators=(",", ":")).encode()
 
 
 def document():
@@ -58,32 +69,6 @@ def document():
         # A longer one would be cut.
         if len(text) <= 4096:
             yield text.encode()
-
-
-def body():
-    ends = {"/opentool/call": b"t", "/call": b"o", "/mcp": b"m"}
-    for path, text in bodies():
-        for end, protocol in ends.items():
-            if path.rstrip("/").endswith(end):
-                yield protocol + text
-                break
-    yield b'o{"tool_id":"Fuzz.Dynamic@1","call_id":"c","trace_id":"t","input":{"a":[1,1.5,null,"\\u00e9"]},"context":{"user_id":"u","authorization":[{"id":"google","token":"t"}],"secrets":[{"id":"K","value":"v"}]}}'
-    for length in (0, 3, 8, 16, 36):
-        text = "0123456789abcdefghijklmnopqrstuvwxyz"[:length]
-        # A tool gets only the tokens and secrets that it names.
-        for tool, provider, secret in (("Fuzz.Dynamic@1", text, text), ("Gmail.GetEmails", "google", text), ("SMS.Send", text, "TWILIO_API_KEY")):
-            context = {"user_id": text, "authorization": [{"id": provider, "token": text}], "secrets": [{"id": secret, "value": text}]}
-            call = {"tool_id": tool, "call_id": text, "trace_id": text, "input": {text: text}, "context": context}
-            yield b"o" + json.dumps(call, separators=(",", ":")).encode()
-    for schema in (b"urn:oxp:1.0", b"otc://1.0"):
-        yield b'o{"$schema":"%s","request":{"tool_id":"Fuzz.Many","input":{"kind":{"special":{"level":3}},"numbers":[1]}}}' % schema
-    for call_id in (b"1", b"01234567", b"0123456789abcdefghijklmnopqrstuvwxyz"):
-        yield b't{"jsonrpc":"2.0","method":"Fuzz_Dynamic","params":{"a":[1,1.5,null]},"id":"%s"}' % call_id
-        yield b'm{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Dynamic","arguments":{"a":[1,1.5]},"_meta":{"lambda-tools/call-id":"%s"}}}' % call_id
-    meta = b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}'
-    yield b'm{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Fuzz_Ask","arguments":{},"_meta":{%s,"lambda-tools/call-id":"c"},"inputResponses":{"a":{"action":"accept","content":{"a":3}}}}}' % meta
-    yield b'm{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{"_meta":{%s}}}' % meta
-    yield b'm{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
 
 
 def schemas(value):

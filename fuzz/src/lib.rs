@@ -1,7 +1,6 @@
 //! The oracles of the fuzz targets, and what all targets share.
 
 mod allocator;
-pub mod body;
 pub mod document;
 mod encodings;
 pub mod event;

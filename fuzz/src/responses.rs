@@ -33,10 +33,8 @@ static VALIDATORS: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
         }
     }
     let opentool = jsonschema::draft202012::new(&read("opentool-response.schema.json"));
-    all.insert(
-        "opentool".to_owned(),
-        opentool.expect("the schema is valid"),
-    );
+    let opentool = opentool.expect("the schema is valid");
+    all.insert("opentool".to_owned(), opentool);
     all
 });
 
@@ -97,11 +95,8 @@ fn definition_of(document: &Value, definition: &str) -> Option<Validator> {
         name: document[name],
     });
     let options = jsonschema::options().should_validate_formats(true);
-    Some(
-        options
-            .build(&schema)
-            .expect("the published schemas are valid"),
-    )
+    let validator = options.build(&schema);
+    Some(validator.expect("the published schemas are valid"))
 }
 
 /// Builds the validators: they count for no input.
@@ -163,6 +158,16 @@ impl Response<'_> {
     }
 }
 
+/// The fields that tell results apart, with their definitions.
+const KINDS: [(&str, &str); 6] = [
+    ("inputRequests", "InputRequiredResult"),
+    ("requestState", "InputRequiredResult"),
+    ("content", "CallToolResult"),
+    ("tools", "ListToolsResult"),
+    ("protocolVersion", "InitializeResult"),
+    ("supportedVersions", "DiscoverResult"),
+];
+
 /// Returns true if the whole response matches the schema of one revision.
 fn is_valid_mcp(body: &Value) -> bool {
     // JSON-RPC 2.0, 5: the id is that of the request, which may be a fraction. MCP forbids
@@ -182,20 +187,8 @@ fn is_valid_mcp(body: &Value) -> bool {
             Value::Null => return has_envelope,
             result => result,
         };
-        let kind = if result.get("inputRequests").is_some() || result.get("requestState").is_some()
-        {
-            "InputRequiredResult"
-        } else if result.get("content").is_some() {
-            "CallToolResult"
-        } else if result.get("tools").is_some() {
-            "ListToolsResult"
-        } else if result.get("protocolVersion").is_some() {
-            "InitializeResult"
-        } else if result.get("supportedVersions").is_some() {
-            "DiscoverResult"
-        } else {
-            "EmptyResult"
-        };
+        let kind = KINDS.iter().find(|(field, _)| result.get(field).is_some());
+        let kind = kind.map_or("EmptyResult", |(_, kind)| kind);
         has_envelope && matches(kind, result)
     })
 }

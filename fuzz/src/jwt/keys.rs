@@ -14,7 +14,7 @@ use aws_lc_rs::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE};
 use lambda_tools::{
     AccessToken, Caller, Context, Failure, Jwt, Server, Tool, Toolkit,
-    http::{HeaderMap, HeaderValue},
+    http::HeaderValue,
     seams::{ClaimRules, KeySet, UnverifiedToken, accepted},
     secrets::Secrets,
     testing::LambdaFunction,
@@ -22,7 +22,6 @@ use lambda_tools::{
 use serde_json::{Value, json};
 
 use crate::{
-    event::event_of,
     runtime::wait,
     server::{JWT_SECRET as SECRET, JWT_SECRET_ID as SECRET_ID},
 };
@@ -111,12 +110,16 @@ impl Keys {
 
     /// Returns the subject of a token that is accepted, or the response to any other.
     pub(super) fn accepts_secret(&self, token: &str) -> Result<Option<String>, String> {
-        let credential = HeaderValue::from_str(&format!("Bearer {token}"));
-        let credential = credential.map_err(|error| error.to_string())?;
-        let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
-        headers.insert("authorization", credential);
-        let event = event_of("/tools/Fuzz.Caller/call", &headers, b"{}").to_string();
+        let credential = format!("Bearer {token}");
+        HeaderValue::from_str(&credential).map_err(|error| error.to_string())?;
+        let path = "/tools/Fuzz.Caller/call";
+        let event = json!({
+            "version": "2.0", "rawPath": path, "rawQueryString": "",
+            "headers": {"content-type": "application/json", "authorization": credential},
+            "requestContext": {"http": {"method": "POST", "path": path}},
+            "body": "{}", "isBase64Encoded": false,
+        })
+        .to_string();
         let response = wait(self.function.respond(&event)).map_err(|it| it.to_string())?;
         match &response.body {
             Value::Array(subject) => Ok(subject[0].as_str().map(str::to_owned)),
