@@ -88,90 +88,6 @@ const GATEWAY: &str = r#"{"custom": {
     "bedrockAgentCorePropagatedHeaders": {"x-user-id": "ada"}
 }}"#;
 
-/// Returns a function and an event with an access token, which an identity provider has issued, or
-/// the server itself.
-#[cfg(feature = "sign-in")]
-async fn with_token(stage: &str) -> (LambdaFunction, String) {
-    use lambda_tools::{Auth, OAuth, Oidc, SignIn, secrets::Secrets};
-    use test_support::{
-        issuer::{Algorithm, Issuer},
-        sign_in::signed_in,
-    };
-
-    const URL: &str = "https://tools.example";
-    let issuer = Issuer::start().await;
-    let auth = match stage {
-        "sign-in" => SignIn::openid(&issuer.url, "client", "S")
-            .allow("anyone")
-            .into(),
-        _ => Auth::from(Oidc::issuer(&issuer.url)),
-    };
-    let secrets = [
-        ("S", "s"),
-        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
-    ];
-    let server = Server::new(toolkit()).auth(auth).oauth(OAuth::with([]));
-    let server = server.secrets(Secrets::fixed(secrets)).public_url(URL);
-    let function =
-        LambdaFunction::with_clocks(server, std::time::SystemTime::now, std::time::Instant::now);
-    let event = |method: &str, url: &str, headers: Value, body: &str| {
-        let (path, query) = url.split_once('?').unwrap_or((url, ""));
-        json!({
-            "version": "2.0", "rawPath": path, "rawQueryString": query, "headers": headers,
-            "requestContext": {"stage": "$default", "http": {"method": method, "path": path}},
-            "body": body, "isBase64Encoded": false,
-        })
-        .to_string()
-    };
-    let token = if stage == "sign-in" {
-        let send = async |method: &str, url: &str, cookie: &str, body: &str| {
-            let event = event(method, url, json!({"cookie": cookie}), body);
-            function.invoke(&event).await.expect("a response")
-        };
-        let (_, tokens) = signed_in(send, &issuer).await;
-        tokens["access_token"].as_str().expect("a token").to_owned()
-    } else {
-        let claims = json!({
-            "iss": issuer.url, "aud": format!("{URL}/mcp"), "sub": "user", "client_id": "client",
-            "iat": 1_700_000_000, "exp": 4_000_000_000_u64, "jti": "0123456789abcdef0123456789abcdef",
-        });
-        issuer.sign(Algorithm::EdDSA, &claims)
-    };
-    let headers = json!({
-        "content-type": "application/json", "oxp-version": "1.0",
-        "authorization": format!("Bearer {token}"),
-    });
-    let body = json!({"tool_id": "Calculator.Add1", "call_id": "c", "input": {"a": 10, "b": 5}});
-    let event = event("POST", "/tools/call", headers, &body.to_string());
-    let response = function.invoke(&event).await.expect("a response");
-    assert_eq!(response["statusCode"], 200, "{response}");
-    // The issuer ends here: its keys are known.
-    (function, event)
-}
-
-#[cfg(feature = "sign-in")]
-fn token_rounds(runtime: &tokio::runtime::Runtime, stage: &str, count: usize) {
-    let (function, event) = runtime.block_on(with_token(stage));
-    counted_rounds(runtime, &function, &event, count);
-}
-
-/// Repeats a call with an access token. Only this is counted: making keys takes a different time
-/// each time.
-#[cfg(feature = "sign-in")]
-#[inline(never)]
-fn counted_rounds(
-    runtime: &tokio::runtime::Runtime,
-    function: &LambdaFunction,
-    event: &str,
-    count: usize,
-) {
-    runtime.block_on(async {
-        for _ in 0..count {
-            black_box(function.invoke(event).await.expect("a response"));
-        }
-    });
-}
-
 async fn rounds(stage: &str, count: usize) {
     let router = router();
     let call_with = |tool: &str, input: Value| {
@@ -254,9 +170,5 @@ fn main() {
         .build();
     let count = count.parse().expect("a number of rounds");
     let runtime = runtime.expect("a runtime");
-    #[cfg(feature = "sign-in")]
-    if ["oidc", "sign-in"].contains(&&**stage) {
-        return token_rounds(&runtime, stage, count);
-    }
     runtime.block_on(rounds(stage, count));
 }
