@@ -274,43 +274,34 @@ const ITEMS: &str = r#"["dynamodb:GetItem","dynamodb:PutItem","dynamodb:DeleteIt
 /// Checks that tasks have a table, a queue and the permissions, and that the URL expects responses in
 /// parts, where a parameter says so.
 fn check_long_calls(template: &Template) {
-    const PERMISSIONS: [&str; 2] = [ITEMS, r#""sqs:SendMessage""#];
-    let is_of_tasks = |name: &&&str| {
-        let names = ["InvokesItself", "Invocations", "UndoneTasks", "Calls"];
-        names.contains(*name)
-    };
-    let answers = ["no", "yes"];
-    for (tasks, streaming) in answers.map(|it| answers.map(|other| (it, other))).concat() {
-        let parameters = [("Tasks", tasks), ("Streaming", streaming)];
-        let resources = template.resources(&parameters);
+    for (tasks, streaming) in [("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes")] {
+        let resources = template.resources(&[("Tasks", tasks), ("Streaming", streaming)]);
         let has_tasks = tasks == "yes";
-        let names: Vec<_> = resources.keys().filter(is_of_tasks).collect();
-        assert_eq!(names.len(), if has_tasks { 4 } else { 0 }, "{names:?}");
+        for name in ["InvokesItself", "Invocations", "UndoneTasks", "Calls"] {
+            assert_eq!(resources.contains_key(name), has_tasks, "{name}");
+        }
         let function = of_type(&resources, "AWS::Lambda::Function")[0];
-        assert_eq!(function["Timeout"], if has_tasks { 900 } else { 23 });
+        let (timeout, table) = match tasks {
+            "yes" => (900, json!({"Ref": "Calls"})),
+            _ => (23, Value::Null),
+        };
         let variables = &function["Environment"]["Variables"];
-        let table = json!({"Ref": "Calls"});
-        let expected = has_tasks.then_some(&table);
-        assert_eq!(variables.get("TOOLS_IDEMPOTENCY_TABLE"), expected);
+        assert_eq!(function["Timeout"], timeout);
+        assert_eq!(variables["TOOLS_IDEMPOTENCY_TABLE"], table);
         let actions = actions_of(&resources);
         let count = |action: &str| actions.iter().filter(|it| *it == action).count();
-        // A project for an API with users has a table of grants, too.
+        // A project whose users sign in has a table of grants, too.
         let grants = usize::from(resources.contains_key("Grants"));
         let expected = usize::from(has_tasks);
-        assert_eq!(
-            PERMISSIONS.map(count),
-            [expected + grants, expected],
-            "{actions:?}"
-        );
-
-        let streams = variables.get("TOOLS_STREAMING");
-        let url = of_type(&resources, "AWS::Lambda::Url")[0];
-        let expected = match streaming {
-            "yes" => (Some(json!("function-url")), "RESPONSE_STREAM"),
-            _ => (None, "BUFFERED"),
+        let counts = [ITEMS, r#""sqs:SendMessage""#].map(count);
+        assert_eq!(counts, [expected + grants, expected], "{actions:?}");
+        let (streams, mode) = match streaming {
+            "yes" => (json!("function-url"), "RESPONSE_STREAM"),
+            _ => (Value::Null, "BUFFERED"),
         };
-        assert_eq!(streams, expected.0.as_ref());
-        assert_eq!(url["InvokeMode"], expected.1);
+        assert_eq!(variables["TOOLS_STREAMING"], streams);
+        let url = of_type(&resources, "AWS::Lambda::Url")[0];
+        assert_eq!(url["InvokeMode"], mode);
         assert_eq!(variables["TOOLS_EVENTS"], "function-url,warm-up");
     }
     // Alarms cost extra.
@@ -341,16 +332,14 @@ fn check_shared_parts(template: &Template) {
         LazyLock::new(|| Template::transform(&repository("template.yaml")));
     let of_project = template.resources(&[("Monitoring", "on"), ("Tasks", "yes")]);
     let of_toolbox = ROOT.resources(&[("Tasks", "yes")]);
-    for (name, of_root) in [
-        ("EverythingRefused", "EverythingRefused"),
-        ("LoggedErrors", "LoggedErrors"),
-        ("ErrorFilter", "ErrorFilter"),
-        ("RefusedFilter", "RefusedFilter"),
-        ("NotRefusedFilter", "NotRefusedFilter"),
+    let same =
+        "EverythingRefused LoggedErrors ErrorFilter RefusedFilter NotRefusedFilter UndoneTasks";
+    let same = same.split(' ').map(|name| (name, name));
+    let others = [
         ("InvokesItself", "ToolboxInvokesItself"),
         ("Invocations", "ToolboxTasks"),
-        ("UndoneTasks", "UndoneTasks"),
-    ] {
+    ];
+    for (name, of_root) in same.chain(others) {
         let text_of = |resource: &Value| {
             let mut properties = resource["Properties"].clone();
             let fields = properties.as_object_mut().unwrap();
@@ -464,40 +453,4 @@ fn projects_have_valid_sam_templates() {
 fn check_with_cfn_lint(templates: &[PathBuf]) {
     let stdout = stdout_of(Command::new(installed("cfn-lint")).args(templates));
     assert_eq!(stdout, "");
-}
-
-/// The answers that `lambda-tools openapi` gives for a document with secrets, and for one with users.
-#[test]
-#[ignore = "needs cargo-lambda and aws-sam-cli; run tests/all"]
-fn projects_for_documents_have_valid_sam_templates() {
-    let mut templates = Vec::new();
-    for (secrets, auth) in [
-        ("environment", "api-key"),
-        ("environment", "sign-in"),
-        ("secrets-manager", "oidc"),
-        ("secrets-manager", "iam"),
-    ] {
-        let name = format!("openapi-{secrets}-{auth}");
-        let mut answers = vec![CLONE, ("secrets", secrets), ("auth", auth)];
-        answers.push(("api_secrets", "FIGMA_TOKEN,FIGMA_KEY"));
-        if auth == "oidc" {
-            answers.push(("oauth_provider", "figma"));
-        }
-        let project = Project::generate_from(&repository("templates/openapi"), &name, &answers);
-        project.cargo(&["fmt", "--check"]);
-        let template = Template::transform(&project.folder.join("template.yaml"));
-        check_long_calls(&template);
-        let resources = template.resources(&[]);
-        let function = of_type(&resources, "AWS::Lambda::Function")[0];
-        let variables = &function["Environment"]["Variables"];
-        let from_manager = secrets == "secrets-manager";
-        assert_eq!(variables.get("FIGMA_KEY").is_none(), from_manager);
-        let has_users = ["oidc", "sign-in"].contains(&auth);
-        assert_eq!(variables.get("TOOLS_OAUTH_TABLE").is_some(), has_users);
-        let tables = of_type(&resources, "AWS::DynamoDB::Table");
-        assert_eq!(tables.len(), usize::from(has_users));
-        check_retention(&resources);
-        templates.push(project.folder.join("template.yaml"));
-    }
-    check_with_cfn_lint(&templates);
 }
