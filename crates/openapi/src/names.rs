@@ -208,23 +208,17 @@ mod tests {
 
     #[test]
     fn functions_are_found_in_ids() {
-        for (id, path, function) in [
-            (
-                "read_item_items__item_id__get",
-                "/items/{item_id}",
-                "read_item",
-            ),
-            (
-                "cancel_v2_orders__order_id__cancel_post",
-                "/v2/orders/{order_id}/cancel",
-                "cancel",
-            ),
-            ("root__get", "/", "root"),
-            ("items_get", "/items", "items_get"),
-            ("_items_get", "/items", "_items_get"),
-            ("read_items_fetch", "/items", "read_items_fetch"),
-            ("read_items_get", "/item", "read_items_get"),
+        for row in [
+            "read_item_items__item_id__get /items/{item_id} read_item",
+            "cancel_v2_orders__order_id__cancel_post /v2/orders/{order_id}/cancel cancel",
+            "root__get / root",
+            "items_get /items items_get",
+            "_items_get /items _items_get",
+            "read_items_fetch /items read_items_fetch",
+            "read_items_get /item read_items_get",
         ] {
+            let (operation, function) = row.rsplit_once(' ').unwrap();
+            let (id, path) = operation.split_once(' ').unwrap();
             assert_eq!(function_in(id, path, "Read Item"), function);
         }
         let list = "ItemsItemIdGetItem";

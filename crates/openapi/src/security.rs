@@ -340,25 +340,15 @@ mod tests {
 
     #[test]
     fn ids_of_secrets_name_the_api_and_the_scheme() {
-        for (toolkit, scheme, id) in [
-            (
-                "Figma",
-                "PersonalAccessToken",
-                "FIGMA_PERSONAL_ACCESS_TOKEN",
-            ),
-            (
-                "Asana",
-                "personalAccessToken",
-                "ASANA_PERSONAL_ACCESS_TOKEN",
-            ),
-            ("Plaid", "PLAID-CLIENT-ID", "PLAID_CLIENT_ID"),
-            (
-                "Twilio",
-                "accountSid_authToken",
-                "TWILIO_ACCOUNT_SID_AUTH_TOKEN",
-            ),
-            ("Pets", "key", "PETS_KEY"),
+        for row in [
+            "Figma PersonalAccessToken FIGMA_PERSONAL_ACCESS_TOKEN",
+            "Asana personalAccessToken ASANA_PERSONAL_ACCESS_TOKEN",
+            "Plaid PLAID-CLIENT-ID PLAID_CLIENT_ID",
+            "Twilio accountSid_authToken TWILIO_ACCOUNT_SID_AUTH_TOKEN",
+            "Pets key PETS_KEY",
         ] {
+            let (names, id) = row.rsplit_once(' ').unwrap();
+            let (toolkit, scheme) = names.split_once(' ').unwrap();
             assert_eq!(secret_id(toolkit, scheme), id);
         }
     }

@@ -49,28 +49,16 @@ fn tools() -> ApiTools {
 /// Calls the list of an API that answers with this status and this body.
 async fn answered(cx: &Context, status: u16, body: String) -> Result<Value, Failure> {
     let api = Recorder::answering(move |_| {
-        let kind = if status == 200 {
-            "application/json"
-        } else {
-            "text/plain"
-        };
         let response = Response::builder().status(status);
-        let response = response.header("content-type", kind);
+        let response = response.header("content-type", "application/json");
         response.body(body.clone().into()).unwrap()
-    })
-    .await;
-    called(tools(), &api, 0, json!({}), cx).await
+    });
+    list(&api.await, cx).await
 }
 
-async fn called(
-    tools: ApiTools,
-    api: &Recorder,
-    tool: usize,
-    input: Value,
-    cx: &Context,
-) -> Result<Value, Failure> {
-    let toolkit = toolkit(tools, &api.url);
-    call(&toolkit.entries()[tool], input, cx).await
+async fn list(api: &Recorder, cx: &Context) -> Result<Value, Failure> {
+    let toolkit = toolkit(tools(), &api.url);
+    call(&toolkit.entries()[0], json!({}), cx).await
 }
 
 #[tokio::test]
@@ -123,13 +111,10 @@ async fn a_secret_is_read_again_after_it_was_refused() {
         .secret("NOTES_KEY", "old")
         .rotated_secret("NOTES_KEY", "new")
         .build();
-    assert_eq!(
-        called(tools(), &api, 0, json!({}), &cx).await.unwrap(),
-        json!(1)
-    );
+    assert_eq!(list(&api, &cx).await.unwrap(), json!(1));
     assert_eq!(api.take().len(), 2);
     let cx = testing::context().secret("NOTES_KEY", "old").build();
-    let failure = called(tools(), &api, 0, json!({}), &cx).await.unwrap_err();
+    let failure = list(&api, &cx).await.unwrap_err();
     assert!(
         failure
             .message()
@@ -145,7 +130,7 @@ async fn no_text_has_the_start_of_a_secret() {
     let cx = testing::context().secret("NOTES_KEY", secret).build();
     let encoded = "Correct%20horse%2Fbattery%2Bstaple";
     for text in [secret, encoded] {
-        for shown in 1..text.len() {
+        for shown in 4..text.len() {
             // The space is trimmed, and secrets become short, so that a model sees the end.
             for filling in [" ".repeat(8192 - shown), {
                 let whole = format!("{secret} ").repeat(280);
@@ -153,15 +138,9 @@ async fn no_text_has_the_start_of_a_secret() {
             }] {
                 let body = format!("{filling}{text} is wrong");
                 let failure = answered(&cx, 400, body).await.unwrap_err();
-                let parts = failure.parts();
-                let prompt = parts
-                    .additional_prompt_content
-                    .as_deref()
-                    .unwrap_or_default();
-                let start = &text[..shown.min(4)];
-                if shown >= 4 {
-                    assert!(!prompt.contains(start), "{shown}: {prompt}");
-                }
+                let prompt = failure.parts().additional_prompt_content.as_deref();
+                let prompt = prompt.unwrap_or_default();
+                assert!(!prompt.contains(&text[..4]), "{shown}: {prompt}");
             }
         }
     }
@@ -169,24 +148,25 @@ async fn no_text_has_the_start_of_a_secret() {
 
 #[tokio::test]
 async fn messages_do_not_have_the_secret() {
-    let cx = testing::context()
-        .secret("NOTES_KEY", "a-long-secret")
-        .build();
-    let api = Recorder::answering(|request| {
-        let said = json!({"message": format!("{} is not a key", request.header("x-key").unwrap())});
-        Response::builder()
-            .status(400)
-            .body(said.to_string().into())
-            .unwrap()
-    });
-    let failure = called(tools(), &api.await, 0, json!({}), &cx)
-        .await
-        .unwrap_err();
+    let cx = testing::context().secret("NOTES_KEY", "a-long-secret");
+    let said = json!({"message": "a-long-secret is not a key"}).to_string();
+    let failure = answered(&cx.build(), 400, said).await.unwrap_err();
     assert_eq!(
         failure.message(),
         "The API rejected the request: [secret] is not a key"
     );
 }
+
+/// The tools, their inputs and their errors.
+const ERRORS: &str = r#"[
+    ["Call", {"operation": "Add", "input": {"txt": "a"}},
+        {"input.text": "Is required", "input.txt": "Is not a parameter of this tool; did you mean 'text'?"}],
+    ["Call", {"operation": "Add", "input": {"text": 7}}, {"input.text": "Must be a string"}],
+    ["Read", {"operation": "Add", "input": {"text": "a"}}, {"operation": "Is called with the tool Call"}],
+    ["Read", {"operation": "Lists", "input": {}},
+        {"operation": "Is not the name of an operation; did you mean List?"}],
+    ["Describe", {"operation": "Lists"}, {"operation": "Is not the name of an operation; did you mean List?"}]
+]"#;
 
 #[tokio::test]
 async fn many_operations_are_found_described_and_called() {
@@ -198,23 +178,12 @@ async fn many_operations_are_found_described_and_called() {
     let cx = context(&tools);
     let toolkit = toolkit(tools, &api.url);
     toolkit.check().unwrap();
-    let ids: Vec<_> = toolkit
-        .definitions()
-        .iter()
-        .map(|it| it.id.clone())
-        .collect();
-    assert_eq!(
-        ids,
-        [
-            "Notes.Search@1.0.0",
-            "Notes.Describe@1.0.0",
-            "Notes.Read@1.0.0",
-            "Notes.Call@1.0.0"
-        ]
-    );
-    let [search, describe, read, write] = toolkit.entries() else {
+    let [search, describe, _, write] = toolkit.entries() else {
         panic!("there are four")
     };
+    let ids = toolkit.entries().iter().map(|it| it.id.to_string());
+    let names = ["Search", "Describe", "Read", "Call"];
+    assert!(ids.eq(names.map(|it| format!("Notes.{it}@1.0.0"))));
     let found = call(search, json!({"words": "add note"}), &cx)
         .await
         .unwrap();
@@ -225,35 +194,11 @@ async fn many_operations_are_found_described_and_called() {
     assert_eq!(described["input"]["required"], json!(["text"]));
     assert_eq!(described["call_with"], "Call");
     // Errors of the operation's input look like those of the tool's own schema.
-    for (tool, input, errors) in [
-        (
-            write,
-            json!({"operation": "Add", "input": {"txt": "a"}}),
-            json!({"input.text": "Is required", "input.txt": "Is not a parameter of this tool; did you mean 'text'?"}),
-        ),
-        (
-            write,
-            json!({"operation": "Add", "input": {"text": 7}}),
-            json!({"input.text": "Must be a string"}),
-        ),
-        (
-            read,
-            json!({"operation": "Add", "input": {"text": "a"}}),
-            json!({"operation": "Is called with the tool Call"}),
-        ),
-        (
-            read,
-            json!({"operation": "Lists", "input": {}}),
-            json!({"operation": "Is not the name of an operation; did you mean List?"}),
-        ),
-        (
-            describe,
-            json!({"operation": "Lists"}),
-            json!({"operation": "Is not the name of an operation; did you mean List?"}),
-        ),
-    ] {
-        let actual = tool.tool.decode(input).err();
-        assert_eq!(json!(actual), errors);
+    let rows: Vec<(String, Value, Value)> = serde_json::from_str(ERRORS).unwrap();
+    for (name, input, errors) in rows {
+        let mut entries = toolkit.entries().iter();
+        let entry = entries.find(|it| it.id.to_string().contains(&name));
+        assert_eq!(json!(entry.unwrap().tool.decode(input).err()), errors);
     }
     call(
         write,

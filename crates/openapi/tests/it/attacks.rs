@@ -1,6 +1,7 @@
 //! Inputs, responses and documents that try to make a request leave the API.
 
 use axum::response::Response;
+use lambda_tools_core::Failure;
 use lambda_tools_openapi::{ApiTools, OpenApi, Reduction};
 use serde_json::{Value, json};
 
@@ -41,35 +42,14 @@ fn tools(server: &str) -> ApiTools {
 }
 
 /// Values that lead elsewhere if a program puts them into a URL as they are.
-const LONG: [&str; 21] = [
-    "../../admin",
-    "..%2f..%2fadmin",
-    "%2e%2e%2fadmin",
-    "%252e%252e",
-    "..;/admin",
-    "..\\..\\admin",
-    "\\\\evil.example\\share",
-    "//evil.example",
-    "/\\evil.example",
-    "https://evil.example/",
-    "http://169.254.169.254/latest/meta-data/",
-    "@evil.example",
-    ":80@evil.example/",
-    "a@evil.example:443/",
-    "#@evil.example/",
-    "?host=evil.example",
-    "a\u{2215}b",
-    "\u{ff0e}\u{ff0e}\u{ff0f}admin",
-    "a\r\nHost: evil.example",
-    "a\nX-Evil: 1",
-    "x; Domain=evil.example",
-];
-
-/// Others in a few characters.
-const SHORT: [&str; 19] = [
-    "..", ".", "../..", "%2e%2e", ".%2e", "a/b", "a%2Fb", "a\rb", "a\0b", "a b", "\tadmin", " ",
-    "", "x, y", "{file}", "{any}", "%", "%zz", "é/ü",
-];
+const VALUES: &str = r##"[
+    "../../admin", "..%2f..%2fadmin", "%2e%2e%2fadmin", "%252e%252e", "..;/admin", "..\\..\\admin",
+    "\\\\evil.example\\share", "//evil.example", "/\\evil.example", "https://evil.example/",
+    "http://169.254.169.254/latest/meta-data/", "@evil.example", ":80@evil.example/", "a@evil.example:443/",
+    "#@evil.example/", "?host=evil.example", "a\u2215b", "\uff0e\uff0e\uff0fadmin", "a\r\nHost: evil.example",
+    "a\nX-Evil: 1", "x; Domain=evil.example", "..", ".", "../..", "%2e%2e", ".%2e", "a/b", "a%2Fb", "a\rb",
+    "a\u0000b", "a b", "\tadmin", " ", "", "x, y", "{file}", "{any}", "%", "%zz", "é/ü"
+]"##;
 
 /// Returns true for a request of the operation, and not of another resource.
 fn stays(request: &Recorded, host: &str) -> bool {
@@ -99,7 +79,8 @@ async fn no_input_leaves_the_api() {
     let toolkit = toolkit(tools, base);
     let (read, drop) = (&toolkit.entries()[0], &toolkit.entries()[1]);
     let mut sent = 0;
-    for value in LONG.into_iter().chain(SHORT) {
+    let values: Vec<String> = serde_json::from_str(VALUES).unwrap();
+    for value in values {
         let inputs = [
             json!({"file": value, "format": "md"}),
             json!({"file": "a", "format": value}),
@@ -125,8 +106,30 @@ async fn no_input_leaves_the_api() {
     assert!(sent > 100, "{sent}");
 }
 
+/// Starts an API that redirects everything to a place, except for what is at `/new`.
+async fn redirecting(status: u16, place: String) -> Recorder {
+    Recorder::answering(move |request| {
+        let response = Response::builder();
+        let response = match &*request.target {
+            "/new" => response.header("content-type", "application/json"),
+            _ => response.status(status).header("location", &place),
+        };
+        response.body("7".into()).unwrap()
+    })
+    .await
+}
+
+/// Reads a file of an API.
+async fn read(api: &Recorder) -> Result<Value, Failure> {
+    let tools = tools("https://files.example");
+    let cx = context(&tools);
+    let toolkit = toolkit(tools, &api.url);
+    let input = json!({"file": "a", "format": "md"});
+    call(&toolkit.entries()[0], input, &cx).await
+}
+
 #[tokio::test]
-async fn no_redirect_leads_elsewhere() {
+async fn redirects_lead_nowhere_else() {
     let trap = Recorder::start().await;
     let places = [
         format!("{}/a", trap.url),
@@ -138,49 +141,15 @@ async fn no_redirect_leads_elsewhere() {
     ];
     for place in places {
         for status in [301, 302, 303, 307, 308] {
-            let place = place.clone();
-            let api = Recorder::answering(move |_| {
-                let response = Response::builder()
-                    .status(status)
-                    .header("location", &place);
-                response.body("".into()).unwrap()
-            });
-            let api = api.await;
-            let tools = tools("https://files.example");
-            let cx = context(&tools);
-            let toolkit = toolkit(tools, &api.url);
-            let input = json!({"file": "a", "format": "md"});
-            let failure = call(&toolkit.entries()[0], input, &cx).await.unwrap_err();
+            let api = redirecting(status, place.clone()).await;
+            let failure = read(&api).await.unwrap_err();
             assert!(failure.message().contains("redirects"), "{failure:?}");
             assert_eq!(api.take().len(), 1);
             assert!(trap.take().is_empty());
         }
     }
-}
-
-#[tokio::test]
-async fn a_redirect_on_the_same_server_is_followed() {
-    let api = Recorder::answering(|request| {
-        let response = Response::builder();
-        if request.target.starts_with("/new") {
-            return response
-                .header("content-type", "application/json")
-                .body("7".into())
-                .unwrap();
-        }
-        response
-            .status(307)
-            .header("location", "/new")
-            .body("".into())
-            .unwrap()
-    });
-    let api = api.await;
-    let tools = tools("https://files.example");
-    let cx = context(&tools);
-    let toolkit = toolkit(tools, &api.url);
-    let input = json!({"file": "a", "format": "md"});
-    let value = call(&toolkit.entries()[0], input, &cx).await;
-    assert_eq!(value.unwrap(), json!(7));
+    let api = redirecting(307, "/new".to_owned()).await;
+    assert_eq!(read(&api).await.unwrap(), json!(7));
 }
 
 /// Addresses of this machine, of its network, and of services of clouds, in many spellings.
@@ -224,76 +193,62 @@ fn secured(title: &str, name: &str, scheme: &Value) -> Value {
     document
 }
 
-/// Returns the reason for which all operations of a document are left out, or "" if none is.
-fn refusal(api: &OpenApi) -> String {
-    if let Ok(reduction) = api.clone().include_all().allow_private().reduce() {
+/// Returns true if all operations of a document are left out, because of their scheme.
+fn is_left_out(api: &OpenApi) -> bool {
+    let api = api.clone().include_all();
+    if let Ok(reduction) = api.clone().allow_private().reduce() {
         assert!(reduction.report.left_out.is_empty());
-        return String::new();
+        return false;
     }
-    // All are left out for the same reason; another operation shows it.
-    let document = api.clone().bearer("FILES_TOKEN");
-    assert!(document.include_all().reduce().is_ok());
-    "left out".to_owned()
+    assert!(api.bearer("FILES_TOKEN").reduce().is_ok());
+    true
 }
+
+/// URLs without TLS, of another scheme, or with more than a URL has.
+const UNSAFE_URLS: &str = r##"[
+    "https://a.example/x\", { std::fs::write(\"/tmp/P\", \"\").ok(); \"", "javascript:alert(1)", "javascript:x",
+    "file:///etc/passwd", "data:text/html,x", "http://169.254.169.254/latest/meta-data", "http://login.example",
+    "http://10.0.0.1/token", "http://127.0.0.1.example/token", "https://ada:pass@login.example",
+    "https://login.example/#x", "https://login.example/a\nb", "https://login.example/{{ x }}", "https://", ""
+]"##;
 
 #[test]
 fn urls_of_authorization_servers_use_tls() {
-    let code = |authorize: &str, token: &str| json!({"type": "oauth2", "flows": {"authorizationCode": {"authorizationUrl": authorize, "tokenUrl": token}}});
-    let client = |token: &str| json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token}}});
     let good = "https://login.example/oauth?p=1";
-    for url in [
-        "https://a.example/x\", { std::fs::write(\"/tmp/P\", \"\").ok(); \"",
-        "javascript:alert(1)",
-        "file:///etc/passwd",
-        "data:text/html,x",
-        "http://169.254.169.254/latest/meta-data",
-        "http://login.example",
-        "http://10.0.0.1/token",
-        "http://127.0.0.1.example/token",
-        "https://ada:pass@login.example",
-        "https://login.example/#x",
-        "https://login.example/a\nb",
-        "https://login.example/{{ x }}",
-        "https://",
-        "javascript:x",
-        "",
-    ] {
-        for scheme in [code(url, good), code(good, url), client(url)] {
-            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
-            assert_eq!(refusal(&api), "left out", "{scheme}");
-        }
+    let code = |authorize: &str, token: &str| {
+        let flow = json!({"authorizationUrl": authorize, "tokenUrl": token});
+        json!({"type": "oauth2", "flows": {"authorizationCode": flow}})
+    };
+    let schemes = |url: &str| {
+        let client = json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": url}}});
+        let schemes = [code(url, good), code(good, url), client];
+        schemes.map(|it| OpenApi::new(secured("Files API", "login", &it)).unwrap())
+    };
+    let urls: Vec<String> = serde_json::from_str(UNSAFE_URLS).unwrap();
+    for url in urls {
+        assert!(schemes(&url).iter().all(is_left_out), "{url}");
     }
-    for url in [
-        good,
-        "http://127.0.0.1:8080/token",
-        "http://localhost/t",
-        "http://[::1]/t",
-    ] {
-        for scheme in [code(url, url), client(url)] {
-            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
-            assert_eq!(refusal(&api), "", "{scheme}");
-        }
+    let local = "http://127.0.0.1:8080/token http://localhost/t http://[::1]/t";
+    for url in local.split(' ').chain([good]) {
+        assert!(!schemes(url).iter().any(is_left_out), "{url}");
     }
-    // Without a permission, none of them is on this network.
-    for url in [
-        "https://169.254.169.254/token",
-        "https://10.0.0.1",
-        "http://localhost/t",
-    ] {
-        for scheme in [code(good, url), client(url)] {
-            let api = OpenApi::new(secured("Files API", "login", &scheme)).unwrap();
+    // Without a permission, no request of the server is sent to this network.
+    let own = "https://169.254.169.254/token https://10.0.0.1 http://localhost/t";
+    for url in own.split(' ') {
+        // The first page is opened by the user's browser.
+        for api in schemes(url).into_iter().skip(1) {
             let tools = api.include_all().reduce().unwrap().tools;
-            let error = tools.tools().err().map(|it| it.to_string());
-            assert!(
-                error.is_some_and(|it| it.contains("allow_private")),
-                "{scheme}"
-            );
+            let error = tools.tools().err().unwrap().to_string();
+            assert!(error.contains("allow_private"), "{url}: {error}");
         }
     }
 }
 
 #[test]
 fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
+    let api = |title: &str, name: &str, scheme: &Value| {
+        OpenApi::new(secured(title, name, scheme)).unwrap()
+    };
     let key = json!({"type": "apiKey", "in": "header", "name": "X-Key"});
     let client = json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://login.example"}}});
     for (title, name) in [
@@ -316,37 +271,28 @@ fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
         ("Record", "events"),
         ("Malloc", "arena"),
     ] {
-        let api = OpenApi::new(secured(title, name, &key)).unwrap();
-        assert_eq!(refusal(&api), "left out", "{title} {name}");
-        assert_eq!(
-            refusal(&api.secret(name, "FILES_KEY")),
-            "",
+        let api = api(title, name, &key);
+        assert!(is_left_out(&api), "{title} {name}");
+        // An id that the owner names is accepted.
+        assert!(
+            !is_left_out(&api.secret(name, "FILES_KEY")),
             "{title} {name}"
         );
     }
-    let api = OpenApi::new(secured("AWS", "login", &client)).unwrap();
-    assert_eq!(refusal(&api), "left out");
-    // An id that the owner names is accepted.
-    let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
-    assert_eq!(
-        refusal(&api.clone().secret("key", "AWS_SECRET_ACCESS_KEY")),
-        ""
-    );
+    assert!(is_left_out(&api("AWS", "login", &client)));
+    let named = api("Files", "key", &key).secret("key", "AWS_SECRET_ACCESS_KEY");
+    assert!(!is_left_out(&named));
     for (title, name) in [
         ("Toolshed", "key"),
         ("Awsome", "key"),
         ("Pathfinder", "home"),
     ] {
-        let api = OpenApi::new(secured(title, name, &key)).unwrap();
-        assert_eq!(refusal(&api), "", "{title} {name}");
+        assert!(!is_left_out(&api(title, name, &key)), "{title} {name}");
     }
     // A token of the user is no secret of the server.
     let user = json!({"type": "oauth2", "flows": {"authorizationCode": {
         "authorizationUrl": "https://login.example/a", "tokenUrl": "https://login.example/t"}}});
-    assert_eq!(
-        refusal(&OpenApi::new(secured("Tools API", "login", &user)).unwrap()),
-        ""
-    );
+    assert!(!is_left_out(&api("Tools API", "login", &user)));
 }
 
 /// RFC 9110, 7.6.1.
@@ -372,19 +318,17 @@ fn no_document_sets_headers_of_the_connection() {
         );
         let key = json!({"type": "apiKey", "in": "header", "name": name});
         let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
-        assert_eq!(refusal(&api), "left out", "{name}");
+        assert!(is_left_out(&api), "{name}");
     }
     // Others of similar names are parameters, and none of these names is refused elsewhere.
     let mut document = document("https://files.example");
-    let parameters = json!([
+    document["paths"]["/v1/files/{file}/text.{format}"]["get"]["parameters"] = json!([
+        {"name": "file", "in": "path", "schema": {"type": "string"}},
+        {"name": "format", "in": "path", "schema": {"type": "string"}},
         {"name": "X-Connection", "in": "header", "schema": {"type": "string"}},
         {"name": "Te-Quality", "in": "header", "schema": {"type": "string"}},
         {"name": "host", "in": "query", "schema": {"type": "string"}},
     ]);
-    document["paths"]["/{any}"]["delete"]["parameters"]
-        .as_array_mut()
-        .unwrap()
-        .extend(parameters.as_array().unwrap().clone());
     let reduction = reduced(document);
     let tools = reduction.tools.to_json();
     for name in ["X-Connection", "Te-Quality", "host"] {
@@ -393,9 +337,10 @@ fn no_document_sets_headers_of_the_connection() {
     assert!(reduction.report.notes.is_empty());
 }
 
-/// Returns the time of converting a schema with lists of this length, the shorter one of two.
+/// Returns a schema with these texts.
 type SchemaOf<'a> = &'a dyn Fn(&[String]) -> Value;
 
+/// Returns the time of converting a schema with lists of this length, the shorter one of two.
 fn time_of(length: usize, schema: impl Fn(&[String]) -> Value) -> std::time::Duration {
     let texts: Vec<_> = (0..length).map(|it| format!("value {it}")).collect();
     let mut document = document("https://files.example");

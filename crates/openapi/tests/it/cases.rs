@@ -4,7 +4,10 @@
 //! command (`flags`), the call, the API's answer and the values of secrets (`env`), and what to
 //! `expect` of the report, the tools, the request, the answer or the failure.
 
-use std::fs;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use axum::response::Response;
 use lambda_tools_core::{Failure, testing};
@@ -146,45 +149,33 @@ fn differences(wanted: &Value, failure: Option<&Failure>) -> Vec<String> {
 fn api_of(case: &Value, api: OpenApi) -> OpenApi {
     let flags = case["flags"].as_array().cloned().unwrap_or_default();
     let flags: Vec<_> = flags.iter().map(|it| it.as_str().unwrap()).collect();
-    let pair = |text: &str| {
-        let (name, value) = text.split_once('=').unwrap();
-        (name.to_owned(), value.to_owned())
-    };
-    let api = match case["choose"].as_str() {
+    let mut api = match case["choose"].as_str() {
         Some(id) => api.include_operations([id]),
         None => api.include_all(),
     };
     let mut flags = flags.into_iter();
-    let mut api = api;
     while let Some(flag) = flags.next() {
-        let mut value = || flags.next().unwrap();
+        if flag == "--all" {
+            continue;
+        }
+        let value = flags.next().unwrap();
+        let (name, text) = value.split_once('=').unwrap_or((value, ""));
         api = match flag {
-            "--all" => api,
-            "--server-variable" => {
-                let (name, value) = pair(value());
-                api.server_variable(name, value)
-            }
-            "--secret" => {
-                let (name, value) = pair(value());
-                api.secret(name, value)
-            }
-            "--rename" => {
-                let (name, value) = pair(value());
-                api.rename(name, value)
-            }
+            "--server-variable" => api.server_variable(name, text),
+            "--secret" => api.secret(name, text),
+            "--rename" => api.rename(name, text),
             "--fix" => {
-                let (name, value) = pair(value());
                 let (operation, parameter) = name.split_once('.').unwrap();
-                api.fix(operation, parameter, value.into())
+                api.fix(operation, parameter, text.into())
             }
-            "--include-method" => api.include_methods([value()]),
-            "--security" => api.security([value()]),
-            "--host" => api.hosts([value()]),
-            "--bearer" => api.bearer(value()),
-            "--base-url" => api.base_url(value()),
-            "--document-url" => api.document_url(value()),
-            "--include-tag" => api.include_tags([value()]),
-            "--idempotency-header" => api.idempotency_header(value()),
+            "--include-method" => api.include_methods([value]),
+            "--security" => api.security([value]),
+            "--host" => api.hosts([value]),
+            "--bearer" => api.bearer(value),
+            "--base-url" => api.base_url(value),
+            "--document-url" => api.document_url(value),
+            "--include-tag" => api.include_tags([value]),
+            "--idempotency-header" => api.idempotency_header(value),
             other => panic!("{other}"),
         };
     }
@@ -208,35 +199,27 @@ fn response_of(answer: &Value) -> Response {
     response.body(bytes.into()).unwrap()
 }
 
+/// Returns the files and folders of a folder, in order.
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap();
+    let mut files: Vec<_> = files.map(|it| it.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
 #[tokio::test]
 async fn each_case_is_right() {
     let folder = repository("crates/openapi/tests/cases");
+    let kinds = in_folder(&folder);
+    let files: Vec<_> = kinds.iter().flat_map(|it| in_folder(it)).collect();
+    assert!(files.len() >= 54, "{}", files.len());
     let mut failed = Vec::new();
-    let mut count = 0;
-    let mut kinds: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    kinds.sort();
-    for kind in kinds {
-        let mut files: Vec<_> = fs::read_dir(&kind)
-            .unwrap()
-            .map(|it| it.unwrap().path())
-            .collect();
-        files.sort();
-        for file in files {
-            let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-            let case = document.as_object_mut().unwrap().remove("x-case").unwrap();
-            let name = file
-                .strip_prefix(kind.parent().unwrap())
-                .unwrap()
-                .display()
-                .to_string();
-            let faults = judged(&case, document).await;
-            failed.extend(faults.into_iter().map(|it| format!("{name}: {it}\n")));
-            count += 1;
-        }
+    for file in files {
+        let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let case = document.as_object_mut().unwrap().remove("x-case").unwrap();
+        let name = file.strip_prefix(&folder).unwrap().display();
+        let faults = judged(&case, document).await;
+        failed.extend(faults.into_iter().map(|it| format!("{name}: {it}\n")));
     }
-    assert!(count >= 54, "{count}");
     assert!(failed.is_empty(), "{}", failed.concat());
 }

@@ -32,10 +32,8 @@ fn api() -> OpenApi {
 
 fn ids(reduction: &Reduction) -> Vec<String> {
     let tools: Value = serde_json::from_str(&reduction.tools.to_json()).unwrap();
-    tools["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
+    let tools = tools["tools"].as_array().unwrap().iter();
+    tools
         .map(|it| it["id"].as_str().unwrap().to_owned())
         .collect()
 }
@@ -43,49 +41,29 @@ fn ids(reduction: &Reduction) -> Vec<String> {
 #[test]
 fn nothing_becomes_a_tool_that_nobody_chose() {
     let mut document = document();
-    document["paths"]["/pets"]["post"]
-        .as_object_mut()
-        .unwrap()
-        .remove("x-mcp");
-    let error = OpenApi::new(document)
-        .unwrap()
-        .reduce()
-        .unwrap_err()
-        .to_string();
+    let search = document["paths"]["/pets"]["post"].as_object_mut().unwrap();
+    search.remove("x-mcp");
+    let error = OpenApi::new(document).unwrap().reduce().unwrap_err();
+    let error = error.to_string();
     assert!(error.ends_with("methods: pets (3), people (1)"), "{error}");
 }
 
 #[test]
 fn operations_are_chosen_in_several_ways() {
-    let list = "Pets.ListPets@1.0.0".to_owned();
-    let find = "Pets.FindPets@1.0.0".to_owned();
+    let (list, find) = ("Pets.ListPets@1.0.0", "Pets.FindPets@1.0.0");
+    let pets = || api().include_tags(["pets"]);
+    let zoo = api().include_all().toolkit("Zoo").tool_version("2.1.0");
     for (api, expected) in [
-        (api(), vec![find.clone()]),
-        (
-            api().include_tags(["pets"]),
-            vec![list.clone(), find.clone()],
-        ),
-        (
-            api().include_tags(["pets"]).include_methods(["get"]),
-            vec![list.clone()],
-        ),
-        (api().include_methods(["GET"]), vec![list.clone()]),
-        (
-            api().include_paths(["/pe*"]).exclude(["search"]),
-            vec![list.clone()],
-        ),
+        (api(), &[find][..]),
+        (pets(), &[list, find]),
+        (pets().include_methods(["get"]), &[list]),
+        (api().include_methods(["GET"]), &[list]),
+        (api().include_paths(["/pe*"]).exclude(["search"]), &[list]),
         (
             api().include_operations(["GET /pets"]).exclude(["search"]),
-            vec![list.clone()],
+            &[list],
         ),
-        (
-            api()
-                .include_all()
-                .toolkit("Zoo")
-                .tool_version("2.1.0")
-                .exclude(["search"]),
-            vec!["Zoo.ListPets@2.1.0".to_owned()],
-        ),
+        (zoo.exclude(["search"]), &["Zoo.ListPets@2.1.0"]),
     ] {
         assert_eq!(ids(&api.reduce().unwrap()), expected);
     }
@@ -126,19 +104,19 @@ fn the_owner_says_what_the_document_does_not() {
         tool["request"]["parameters"],
         json!([{"name": "limit", "in": "query", "fixed": 5}])
     );
-    let error = api
-        .fix("listPets", "nothing", json!(1))
-        .reduce()
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("it has no parameter \"nothing\""), "{error}");
-    let error = self::api()
-        .include_all()
-        .server_variable("region", "moon")
-        .reduce()
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("cannot be \"moon\""), "{error}");
+    for (api, expected) in [
+        (
+            api.fix("listPets", "nothing", json!(1)),
+            "it has no parameter \"nothing\"",
+        ),
+        (
+            self::api().include_all().server_variable("region", "moon"),
+            "cannot be \"moon\"",
+        ),
+    ] {
+        let error = api.reduce().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

@@ -69,14 +69,11 @@ async fn a_validator_accepts_nearly_all_requests() {
 /// Returns the operations and the URLs of the tools in a file.
 fn operations_of(json: &str, server: &str) -> Vec<(String, String)> {
     let tools: Value = serde_json::from_str(json).unwrap();
-    let tools = tools["tools"].as_array().unwrap();
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let tools = tools["tools"].as_array().unwrap().iter();
     let of = |tool: &Value| {
-        let url = text(&tool["request"]["base_url"]);
-        (
-            text(&tool["operation"]).unwrap(),
-            url.unwrap_or_else(|| server.to_owned()),
-        )
+        let url = tool["request"]["base_url"].as_str().unwrap_or(server);
+        let operation = tool["operation"].as_str().unwrap();
+        (operation.to_owned(), url.to_owned())
     };
-    tools.iter().map(of).collect()
+    tools.map(of).collect()
 }

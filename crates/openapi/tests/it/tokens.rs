@@ -17,9 +17,9 @@ use tokio::{io::AsyncReadExt, net::TcpListener};
 #[derive(Default)]
 struct State {
     /// The client, its secret and the scopes of each request for a token.
-    issued: Vec<(String, String, String)>,
-    /// The tokens that the API has seen, by paths.
-    used: Vec<(String, String)>,
+    issued: Vec<String>,
+    /// The paths and the tokens that the API has seen.
+    used: Vec<String>,
     revoked: Vec<String>,
     expires_in: Option<Value>,
     /// The response of the token endpoint in place of a token; 0 closes the connection.
@@ -58,11 +58,11 @@ impl Issuer {
         change(&mut self.state.lock().unwrap());
     }
 
-    fn issued(&self) -> Vec<(String, String, String)> {
+    fn issued(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().issued)
     }
 
-    fn used(&self) -> Vec<(String, String)> {
+    fn used(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().used)
     }
 
@@ -107,7 +107,7 @@ async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
         let token = authorization.strip_prefix("Bearer ").unwrap().to_owned();
         let mut state = state.lock().unwrap();
         let is_valid = !state.revoked.contains(&token);
-        state.used.push((path, token));
+        state.used.push(format!("{path} {token}"));
         return json(if is_valid { 200 } else { 401 }, "1".to_owned());
     }
     let delay = state.lock().unwrap().delays.get(&path).copied();
@@ -130,7 +130,8 @@ async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
     let (client, secret) = login.split_once(':').unwrap();
     let scope = decoded(form.get("scope").unwrap_or(&""));
     let mut state = state.lock().unwrap();
-    state.issued.push((decoded(client), decoded(secret), scope));
+    let (client, secret) = (decoded(client), decoded(secret));
+    state.issued.push(format!("{client} | {secret} | {scope}"));
     if let Some((status, body)) = &state.error {
         return json(*status, body.clone());
     }
@@ -153,27 +154,16 @@ impl Api {
 }
 
 fn context() -> Context {
-    let ids = ["READER", "ADMIN", "SLOW"].map(|it| {
-        (
-            format!("FILES_{it}_CLIENT_ID"),
-            format!("FILES_{it}_CLIENT_SECRET"),
-        )
-    });
-    let context = ids.into_iter().zip(["ada", "root", "late"]).fold(
-        testing::context(),
-        |context, ((id, secret), name)| {
-            context
-                .secret(id, name)
-                .secret(secret, format!("secret-of-{name}"))
-        },
-    );
+    let mut context = testing::context();
+    for (scheme, name) in [("READER", "ada"), ("ADMIN", "root"), ("SLOW", "late")] {
+        context = context
+            .secret(format!("FILES_{scheme}_CLIENT_ID"), name)
+            .secret(
+                format!("FILES_{scheme}_CLIENT_SECRET"),
+                format!("secret-of-{name}"),
+            );
+    }
     context.build()
-}
-
-fn texts(all: &[(&str, &str)]) -> Vec<(String, String)> {
-    all.iter()
-        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
-        .collect()
 }
 
 #[tokio::test]
@@ -185,23 +175,20 @@ async fn each_client_and_each_list_of_scopes_has_its_own_token() {
         api.call(tool, &cx).await.unwrap();
     }
     let used = [
-        ("/list", "token-1"),
-        ("/drop", "token-2"),
-        ("/find", "token-1"),
-        ("/note", "token-3"),
-        ("/drop", "token-2"),
-        ("/note", "token-3"),
+        "/list token-1",
+        "/drop token-2",
+        "/find token-1",
+        "/note token-3",
+        "/drop token-2",
+        "/note token-3",
     ];
-    assert_eq!(issuer.used(), texts(&used));
-    let requests = issuer.issued();
-    let requests: Vec<_> = requests
-        .iter()
-        .map(|(id, _, scopes)| (&**id, &**scopes))
-        .collect();
-    assert_eq!(
-        requests,
-        [("ada", "read"), ("root", "read"), ("ada", "read write")]
-    );
+    assert_eq!(issuer.used(), used);
+    let issued = [
+        "ada | secret-of-ada | read",
+        "root | secret-of-root | read",
+        "ada | secret-of-ada | read write",
+    ];
+    assert_eq!(issuer.issued(), issued);
     // A caller with a client of its own does not get the token of another one: the secret counts.
     let stranger = testing::context()
         .secret("FILES_READER_CLIENT_ID", "ada")
@@ -243,13 +230,8 @@ async fn a_token_that_the_api_refuses_is_replaced_once() {
     issuer.set(|it| it.revoked = vec!["token-1".to_owned()]);
     api.call("List", &cx).await.unwrap();
     api.call("List", &cx).await.unwrap();
-    let used = [
-        ("/list", "token-1"),
-        ("/list", "token-1"),
-        ("/list", "token-2"),
-        ("/list", "token-2"),
-    ];
-    assert_eq!(issuer.used(), texts(&used));
+    let used = ["token-1", "token-1", "token-2", "token-2"];
+    assert_eq!(issuer.used(), used.map(|it| format!("/list {it}")));
     issuer.set(|it| it.revoked = vec!["token-2".to_owned(), "token-3".to_owned()]);
     let failure = api.call("List", &cx).await.unwrap_err();
     assert!(
@@ -269,8 +251,7 @@ async fn the_client_and_its_secret_are_encoded_as_in_a_form() {
         .secret("FILES_READER_CLIENT_SECRET", secret)
         .build();
     issuer.api().call("List", &cx).await.unwrap();
-    let expected = (client.to_owned(), secret.to_owned(), "read".to_owned());
-    assert_eq!(issuer.issued(), [expected]);
+    assert_eq!(issuer.issued(), [format!("{client} | {secret} | read")]);
 }
 
 #[tokio::test]
