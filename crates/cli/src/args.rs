@@ -219,12 +219,9 @@ mod tests {
             ("get.id=\"10\"", ("get", "id", json!("10"))),
             ("get.q=a=b", ("get", "q", json!("a=b"))),
         ] {
-            let Fix {
-                operation,
-                parameter,
-                value,
-            } = fix(text).unwrap();
-            assert_eq!((&*operation, &*parameter, value), expected, "{text}");
+            let fix = fix(text).unwrap();
+            let parts = (&*fix.operation, &*fix.parameter, fix.value);
+            assert_eq!(parts, expected, "{text}");
         }
         assert!(fix("limit=10").is_err());
         assert!(fix("get.limit").is_err());

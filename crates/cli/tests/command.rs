@@ -278,27 +278,19 @@ fn mistakes_are_named() {
     folder
         .run_with(&options)
         .fails("the toolkit must be letters, digits and underscores");
-    for (options, expected) in [
-        (
-            "--include-tag Cats",
-            "(--include-tag); did you mean \"Pets\"?",
-        ),
-        ("--include-operation getPets", "did you mean \"getPet\"?"),
-        ("--include-path /cats", "no path \"/cats\" (--include-path)"),
-        (
-            "--exclude deletePets",
-            "(--exclude); did you mean \"deletePet\"?",
-        ),
-        ("--rename getPets=A", "(--rename); did you mean \"getPet\"?"),
-        (
-            "--describe getPets=A",
-            "(--describe); did you mean \"getPet\"?",
-        ),
-        ("--fix getPets.id=1", "(--fix); did you mean \"getPet\"?"),
-        ("--reads getPets", "(--reads); did you mean \"getPet\"?"),
-        ("--secret keys=A", "(--secret); did you mean \"key\"?"),
-        ("-o none/tools.json", "none/tools.json cannot be written: "),
+    for row in [
+        "--include-tag Cats | (--include-tag); did you mean \"Pets\"?",
+        "--include-operation getPets | did you mean \"getPet\"?",
+        "--include-path /cats | no path \"/cats\" (--include-path)",
+        "--exclude deletePets | (--exclude); did you mean \"deletePet\"?",
+        "--rename getPets=A | (--rename); did you mean \"getPet\"?",
+        "--describe getPets=A | (--describe); did you mean \"getPet\"?",
+        "--fix getPets.id=1 | (--fix); did you mean \"getPet\"?",
+        "--reads getPets | (--reads); did you mean \"getPet\"?",
+        "--secret keys=A | (--secret); did you mean \"key\"?",
+        "-o none/tools.json | none/tools.json cannot be written: ",
     ] {
+        let (options, expected) = row.split_once(" | ").unwrap();
         let ended = folder.run(&format!("pets.yaml --all {options}"));
         ended.fails(expected);
     }

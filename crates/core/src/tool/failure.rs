@@ -279,21 +279,25 @@ mod tests {
         }
     }
 
+    /// An error with a cause.
+    #[derive(Debug)]
+    struct Caused<E>(E);
+
+    impl<E> fmt::Display for Caused<E> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the request was not sent")
+        }
+    }
+
+    impl<E: Error + 'static> Error for Caused<E> {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
     #[test]
     fn a_refused_connection_may_be_retried() {
-        #[derive(Debug)]
-        struct Client(io::Error);
-        impl fmt::Display for Client {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the request was not sent")
-            }
-        }
-        impl Error for Client {
-            fn source(&self) -> Option<&(dyn Error + 'static)> {
-                Some(&self.0)
-            }
-        }
-        let failed = |kind: io::ErrorKind| Failure::from(Client(kind.into()));
+        let failed = |kind: io::ErrorKind| Failure::from(Caused(io::Error::from(kind)));
         assert!(failed(io::ErrorKind::ConnectionRefused).can_retry());
         assert!(!failed(io::ErrorKind::ConnectionReset).can_retry());
         assert!(!failed(io::ErrorKind::TimedOut).can_retry());
@@ -301,23 +305,9 @@ mod tests {
 
     #[test]
     fn causes_appear_once() {
-        #[derive(Debug)]
-        struct Outer(std::num::ParseIntError);
-        impl fmt::Display for Outer {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the page number is wrong")
-            }
-        }
-        impl Error for Outer {
-            fn source(&self) -> Option<&(dyn Error + 'static)> {
-                Some(&self.0)
-            }
-        }
-        let failure = Failure::from(Outer("x".parse::<i32>().unwrap_err()));
+        let failure = Failure::from(Caused("x".parse::<i32>().unwrap_err()));
         let text = failure.parts().developer_message.as_deref();
-        assert_eq!(
-            text,
-            Some("the page number is wrong: invalid digit found in string")
-        );
+        let expected = "the request was not sent: invalid digit found in string";
+        assert_eq!(text, Some(expected));
     }
 }

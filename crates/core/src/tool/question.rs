@@ -85,7 +85,13 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, Deserialize, JsonSchema)]
+    /// Returns the failure of a tool that asks and has no answer.
+    fn asked<T: DeserializeOwned + JsonSchema>() -> Failure {
+        let answer = answer_in::<T>(&Answers::default(), "key", String::new());
+        answer.err().unwrap()
+    }
+
+    #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema is used")]
     struct Booking {
         name: String,
@@ -143,8 +149,7 @@ mod tests {
             mail: String,
             meals: Vec<Meal>,
         }
-        let failure = answer_in::<Odd>(&Answers::default(), "odd", String::new()).map(|_| ());
-        let failure = failure.unwrap_err();
+        let failure = asked::<Odd>();
         let form = &failure.parts().question.as_ref().unwrap().form;
         let expected = json!({
             "address": {"type": "string",
@@ -159,39 +164,34 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_field_cannot_be_asked_for() {
-        #[derive(Debug, Deserialize, JsonSchema)]
+    fn nested_fields_and_flattened_enums_cannot_be_asked_for() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
         struct Nested {
-            #[expect(dead_code, reason = "only its schema is used")]
             inner: Booking,
         }
-        let failure = answer_in::<Nested>(&Answers::default(), "key", String::new()).unwrap_err();
-        assert!(failure.parts().question.is_none());
-        let detail = failure.parts().developer_message.as_deref().unwrap();
-        assert!(detail.contains("'inner'"), "{detail}");
-        assert!(answer_in::<Value>(&Answers::default(), "key", String::new()).is_err());
-        // Also if there is an answer, as in a unit test.
-        let answers = Answers::from([("key".to_owned(), Answer::Declined)]);
-        assert!(answer_in::<Nested>(&answers, "key", String::new()).is_err());
-    }
-
-    #[test]
-    fn a_flattened_enum_cannot_be_asked_for() {
-        #[derive(Debug, Deserialize, JsonSchema)]
+        #[derive(Deserialize, JsonSchema)]
         #[expect(dead_code, reason = "only its schema is used")]
         struct Flat {
             name: String,
             #[serde(flatten)]
             kind: Kind,
         }
-        #[derive(Debug, Deserialize, JsonSchema)]
+        #[derive(Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
         #[expect(dead_code, reason = "only its schema is used")]
         enum Kind {
             A { a: u8 },
             B { b: u8 },
         }
-        let failure = answer_in::<Flat>(&Answers::default(), "key", String::new()).unwrap_err();
-        assert!(failure.parts().question.is_none());
+        for failure in [asked::<Nested>(), asked::<Flat>(), asked::<Value>()] {
+            assert!(failure.parts().question.is_none());
+        }
+        let failure = asked::<Nested>();
+        let detail = failure.parts().developer_message.as_deref().unwrap();
+        assert!(detail.contains("'inner'"), "{detail}");
+        // Also if there is an answer, as in a unit test.
+        let answers = Answers::from([("key".to_owned(), Answer::Declined)]);
+        assert!(answer_in::<Nested>(&answers, "key", String::new()).is_err());
     }
 }

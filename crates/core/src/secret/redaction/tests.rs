@@ -62,24 +62,17 @@ fn a_secret_is_redacted_in_every_encoding() {
 }
 
 /// The sets of the URL standard, of RFC 3986 and of encoders: each escapes other characters.
+const ESCAPED: &str = r##"[
+    "`", "#", "#'", "#?`{}", "#?^`{}", "#?`{}/%", "#?`{}/%\\", "#?^`{}/:;=@[\\]|", "#?^`{}/:;=@[\\]|$%&+,",
+    "%[\\]^`{|}", "#?^`{}:;=@[\\]|$%&+,!'", "#?^`{}/:;=@[\\]|$%&+,!'"
+]"##;
+
 #[test]
 fn a_secret_is_redacted_in_every_place_of_a_url() {
     let secret = "a/b+c d?e#f:g@h%i'j^k|l{m}n\"o<p>q[r]s\\t;u=v&w`x,y$z!";
     let controls = " \"<>";
-    for escaped in [
-        "`",
-        "#",
-        "#'",
-        "#?`{}",
-        "#?^`{}",
-        "#?`{}/%",
-        "#?`{}/%\\",
-        "#?^`{}/:;=@[\\]|",
-        "#?^`{}/:;=@[\\]|$%&+,",
-        "%[\\]^`{|}",
-        "#?^`{}:;=@[\\]|$%&+,!'",
-        "#?^`{}/:;=@[\\]|$%&+,!'",
-    ] {
+    let sets: Vec<String> = serde_json::from_str(ESCAPED).unwrap();
+    for escaped in &sets {
         let encoded = |lower: bool| {
             let characters = secret.chars().map(|it| {
                 if !controls.contains(it) && !escaped.contains(it) {
@@ -181,42 +174,28 @@ fn the_start_of_a_secret_is_redacted_before_each_mark_of_a_cut() {
     assert_eq!(text, "invalid key [secret]… for account foo…");
 }
 
+/// Secrets, each with its parts.
+const PARTS: &str = r#"[
+    ["AC0123456789abcdef0123456789abcdef:token-0123456789abcdef:+15005550006",
+        ["AC0123456789abcdef0123456789abcdef", "token-0123456789abcdef", "+15005550006"]],
+    ["postgres://admin:hunter2-hunter2@db.internal.example/prod?sslmode=require",
+        ["hunter2-hunter2", "db.internal.example"]],
+    ["postgres://u:p%40ssw0rd@db.example/x", ["p%40ssw0rd", "p@ssw0rd"]],
+    ["https://hooks.example/services/T0/xyz0123456789", ["xyz0123456789"]],
+    ["-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n/+8wVVBGmnr2\n-----END KEY-----",
+        ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "/+8wVVBGmnr2"]],
+    ["{\"user\": \"services\", \"password\": \"not \\\"that\\\"\", \"keys\": [\"key\\nMIIEvQIBADAN\", 1234567890]}",
+        ["not \"that\"", "MIIEvQIBADAN", "1234567890"]]
+]"#;
+
 #[test]
 fn the_parts_of_a_secret_are_redacted() {
-    for (secret, parts) in [
-        (
-            "AC0123456789abcdef0123456789abcdef:token-0123456789abcdef:+15005550006",
-            &[
-                "AC0123456789abcdef0123456789abcdef",
-                "token-0123456789abcdef",
-                "+15005550006",
-            ][..],
-        ),
-        (
-            "postgres://admin:hunter2-hunter2@db.internal.example/prod?sslmode=require",
-            &["hunter2-hunter2", "db.internal.example"],
-        ),
-        (
-            "postgres://u:p%40ssw0rd@db.example/x",
-            &["p%40ssw0rd", "p@ssw0rd"],
-        ),
-        (
-            "https://hooks.example/services/T0/xyz0123456789",
-            &["xyz0123456789"],
-        ),
-        (
-            "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n/+8wVVBGmnr2\n-----END KEY-----",
-            &["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "/+8wVVBGmnr2"],
-        ),
-        (
-            r#"{"user": "services", "password": "not \"that\"", "keys": ["key\nMIIEvQIBADAN", 1234567890]}"#,
-            &["not \"that\"", "MIIEvQIBADAN", "1234567890"],
-        ),
-    ] {
+    let rows: Vec<(String, Vec<String>)> = serde_json::from_str(PARTS).unwrap();
+    for (secret, parts) in &rows {
         assert_eq!(redacted(&format!("<{secret}>\n"), secret), "<[secret]>\n");
         for part in parts {
             let in_a_form: String = byte_serialize(part.as_bytes()).collect();
-            for text in [(*part).to_owned(), quoted(part), in_a_form] {
+            for text in [part.clone(), quoted(part), in_a_form] {
                 let redacted = redacted(&format!("<{text}>"), secret);
                 assert_eq!(redacted, "<[secret]>", "{text}");
             }
