@@ -136,8 +136,11 @@ fn hex(hash: Sha256) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::HashSet;
+
     use serde_json::json;
+
+    use super::*;
 
     fn fingerprint(text: &str) -> String {
         let input = serde_json::from_str(text).unwrap();
@@ -156,26 +159,12 @@ mod tests {
 
     #[test]
     fn all_other_differences_matter() {
-        let texts = [
-            "{}",
-            r#"{"a": null}"#,
-            r#"{"a": false}"#,
-            r#"{"a": 0}"#,
-            r#"{"a": ""}"#,
-            r#"{"a": []}"#,
-            r#"{"a": [[]]}"#,
-            r#"{"a": {}}"#,
-            r#"{"a": [1, 2]}"#,
-            r#"{"a": [2, 1]}"#,
-            r#"{"a": "1,2"}"#,
-            r#"{"a": 9007199254740992}"#,
-            r#"{"a": 9007199254740993}"#,
-            r#"{"a\":1,\"b": 1}"#,
-            r#"{"a": 1, "b": 1}"#,
-        ];
-        let distinct: std::collections::HashSet<_> =
-            texts.iter().map(|text| fingerprint(text)).collect();
-        assert_eq!(distinct.len(), texts.len());
+        let texts = r#"{} | {"a": null} | {"a": false} | {"a": 0} | {"a": ""} | {"a": []} | {"a": [[]]} | {"a": {}} |
+            {"a": [1, 2]} | {"a": [2, 1]} | {"a": "1,2"} | {"a": 9007199254740992} | {"a": 9007199254740993} |
+            {"a\":1,\"b": 1} | {"a": 1, "b": 1}"#;
+        let texts = texts.split('|');
+        let distinct: HashSet<_> = texts.clone().map(fingerprint).collect();
+        assert_eq!(distinct.len(), texts.count());
     }
 
     #[test]
@@ -192,7 +181,7 @@ mod tests {
             fingerprint_of(&one, None, &input, "c", &[("google", &other)]),
             fingerprint_of(&one, None, &input, "c", &[("github", &token)]),
         ];
-        let distinct: std::collections::HashSet<_> = fingerprints.iter().collect();
+        let distinct: HashSet<_> = fingerprints.iter().collect();
         assert_eq!(distinct.len(), fingerprints.len());
         let key = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
@@ -205,7 +194,7 @@ mod tests {
             key(&Caller::Anyone, "A.B@1.0.0", "d"),
             key(&api_key, "A.B@1.0.0", "c"),
         ];
-        let distinct: std::collections::HashSet<_> = keys.iter().collect();
+        let distinct: HashSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
         assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
         assert_eq!(keys[0].len(), 64);

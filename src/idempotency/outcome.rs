@@ -122,20 +122,12 @@ mod tests {
 
     #[test]
     fn every_value_is_replayed_as_the_same_text() {
-        for value in [
-            json!(null),
-            json!(0),
-            json!(false),
-            json!(""),
-            json!([]),
-            json!({}),
-            json!(0.1 + 0.2),
-            json!(5e-324),
-            json!(u64::MAX),
-            json!({"b": [1, {"a": null}], "a": "é\u{0}\""}),
-            json!("x".repeat(100_000)),
-        ] {
-            assert_eq!(replayed(&value), value.to_string());
+        let values = json!([
+            null, 0, false, "", [], {}, 0.1 + 0.2, 5e-324, u64::MAX,
+            {"b": [1, {"a": null}], "a": "é\u{0}\""}, "x".repeat(100_000),
+        ]);
+        for value in values.as_array().unwrap() {
+            assert_eq!(replayed(value), value.to_string());
         }
     }
 

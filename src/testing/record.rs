@@ -333,17 +333,20 @@ mod tests {
 
     #[test]
     fn confidential_parts_of_a_request_are_not_recorded() {
-        let request = Request::get("/tools/stored-value/x?stored%2Dvalue&key=k-marked&page")
+        let others = "x-amz-security-token x-vault-token x-forwarded-access-token x-amzn-oidc-data \
+            x-of-the-future";
+        let mut request = Request::get("/tools/stored-value/x?stored%2Dvalue&key=k-marked&page")
             .header("authorization", "Bearer marked-bearer")
             .header("cookie", "session=marked-cookie")
-            .header("x-amz-security-token", "marked-security")
-            .header("x-vault-token", "marked-vault")
-            .header("x-forwarded-access-token", "marked-forwarded")
-            .header("x-amzn-oidc-data", "marked-oidc")
-            .header("x-of-the-future", "marked-future")
-            .header("user-agent", "agent/1.0 (marked-vault; c3RvcmVkLXZhbHVl)")
+            .header(
+                "user-agent",
+                "agent/1.0 (marked-x-vault-token; c3RvcmVkLXZhbHVl)",
+            )
             .header("content-type", "application/json")
             .header("mcp-protocol-version", "2025-06-18");
+        for name in others.split(' ') {
+            request = request.header(name, format!("marked-{name}"));
+        }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let mut secrets: Vec<_> = credentials_of(&parts.headers).collect();
         secrets.push(("stored-value".into(), "VALUE_OF_KEY".to_owned()));
@@ -352,21 +355,15 @@ mod tests {
         assert_eq!(event["rawPath"], "/tools/VALUE_OF_KEY/x");
         assert_eq!(event["requestContext"]["http"]["path"], event["rawPath"]);
         assert_eq!(event["rawQueryString"], "VALUE_OF_KEY&key=PLACEHOLDER&page");
-        assert_eq!(
-            event["headers"],
-            json!({
-                "authorization": PLACEHOLDER,
-                "cookie": PLACEHOLDER,
-                "x-amz-security-token": PLACEHOLDER,
-                "x-vault-token": PLACEHOLDER,
-                "x-forwarded-access-token": PLACEHOLDER,
-                "x-amzn-oidc-data": PLACEHOLDER,
-                "x-of-the-future": PLACEHOLDER,
-                "user-agent": "agent/1.0 (PLACEHOLDER; VALUE_OF_KEY)",
-                "content-type": "application/json",
-                "mcp-protocol-version": "2025-06-18",
-            })
-        );
+        let mut expected = json!({
+            "user-agent": "agent/1.0 (PLACEHOLDER; VALUE_OF_KEY)",
+            "content-type": "application/json",
+            "mcp-protocol-version": "2025-06-18",
+        });
+        for name in others.split(' ').chain(["authorization", "cookie"]) {
+            expected[name] = PLACEHOLDER.into();
+        }
+        assert_eq!(event["headers"], expected);
     }
 
     #[test]

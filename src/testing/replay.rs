@@ -128,13 +128,16 @@ fn difference(expected: &ExpectedResponse, mut actual: ExpectedResponse) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
     use serde_json::Value;
+
+    use super::*;
 
     fn between(expected: Value, actual: Value) -> Option<String> {
         let response = |body| ExpectedResponse {
             status: 200,
-            headers: std::collections::BTreeMap::new(),
+            headers: BTreeMap::new(),
             body,
         };
         difference(&response(expected), response(actual))
@@ -174,50 +177,30 @@ mod tests {
         }
     }
 
+    /// The expected and the actual headers, and what is said of them. An expected file may leave some
+    /// out, but not have others.
+    const HEADERS: &str = r#"[
+        [{"retry-after": "1"}, {"retry-after": "1"}, null],
+        [{}, {"retry-after": "1"}, "/headers/retry-after\n    expected: (absent)\n    actual:   \"1\""],
+        [{"retry-after": "1"}, {}, "/headers/retry-after\n    expected: \"1\"\n    actual:   (absent)"],
+        [{"retry-after": "1"}, {"retry-after": "2"}, "expected: \"1\"\n    actual:   \"2\""],
+        [{}, {"content-type": "application/json", "content-encoding": "gzip", "oxp-version": "1.0"}, null],
+        [{"content-type": "text/plain"}, {"content-type": "application/json"}, "/headers/content-type"]
+    ]"#;
+
     #[test]
     fn a_header_that_changes_the_meaning_is_a_difference_on_either_side() {
-        let response = |headers: &[(&str, &str)]| ExpectedResponse {
-            status: 200,
-            headers: headers
-                .iter()
-                .map(|(name, it)| ((*name).to_owned(), (*it).to_owned()))
-                .collect(),
-            body: Value::Null,
-        };
-        let seconds = ("retry-after", "1");
-        let json = ("content-type", "application/json");
-        for (expected, actual, says) in [
-            (&[seconds][..], &[seconds][..], None),
-            (
-                &[],
-                &[seconds],
-                Some("/headers/retry-after\n    expected: (absent)\n    actual:   \"1\""),
-            ),
-            (
-                &[seconds],
-                &[],
-                Some("/headers/retry-after\n    expected: \"1\"\n    actual:   (absent)"),
-            ),
-            (
-                &[seconds],
-                &[("retry-after", "2")],
-                Some("expected: \"1\"\n    actual:   \"2\""),
-            ),
-            // An expected file may leave these out, but not have others.
-            (
-                &[],
-                &[json, ("content-encoding", "gzip"), ("oxp-version", "1.0")],
-                None,
-            ),
-            (
-                &[("content-type", "text/plain")],
-                &[json],
-                Some("/headers/content-type"),
-            ),
-        ] {
-            let difference = difference(&response(expected), response(actual));
+        type Headers = BTreeMap<String, String>;
+        let rows: Vec<(Headers, Headers, Option<String>)> = serde_json::from_str(HEADERS).unwrap();
+        for (expected, actual, says) in rows {
+            let response = |headers: &Headers| ExpectedResponse {
+                status: 200,
+                headers: headers.clone(),
+                body: Value::Null,
+            };
+            let difference = difference(&response(&expected), response(&actual));
             let is_said = match (&difference, says) {
-                (Some(text), Some(says)) => text.contains(says),
+                (Some(text), Some(says)) => text.contains(&says),
                 (difference, says) => difference.is_none() && says.is_none(),
             };
             assert!(is_said, "{expected:?} {actual:?}: {difference:?}");

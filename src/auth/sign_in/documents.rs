@@ -316,27 +316,15 @@ mod tests {
         ] {
             assert!(is_valid(text), "{text}");
         }
-        for text in [
-            "http://client.example/c.json",
-            "https://client.example/",
-            "https://client.example",
-            "https://client.example:8443/c.json",
-            "https://client.example:443/c.json",
-            "https://user@client.example/c.json",
-            "https://client.example/c.json#a",
-            "https://client.example/a/../c.json",
-            "https://CLIENT.example/c.json",
-            "https://client.example./c.json",
-            "https://localhost/c.json",
-            "https://127.0.0.1/c.json",
-            "https://2130706433/c.json",
-            "https://0x7f.1/c.json",
-            "https://0177.0.0.1/c.json",
-            "https://169.254.169.254/c.json",
-            "https://[::1]/c.json",
-            "https://[::ffff:169.254.169.254]/c.json",
-            "https://1.1.1.1/c.json",
-        ] {
+        let texts = "http://client.example/c.json https://client.example/ \
+            https://client.example https://client.example:8443/c.json \
+            https://client.example:443/c.json https://user@client.example/c.json \
+            https://client.example/c.json#a https://client.example/a/../c.json \
+            https://CLIENT.example/c.json https://client.example./c.json \
+            https://localhost/c.json https://127.0.0.1/c.json https://2130706433/c.json \
+            https://0x7f.1/c.json https://0177.0.0.1/c.json https://169.254.169.254/c.json \
+            https://[::1]/c.json https://[::ffff:169.254.169.254]/c.json https://1.1.1.1/c.json";
+        for text in texts.split(' ') {
             assert!(!is_valid(text), "{text}");
         }
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Context, Server, Tool, Toolkit,
     clock::FIXED,
-    idempotency::{CallState, LIMITS},
+    idempotency::LIMITS,
     store::{
         self, Over, PutOutcome, Store, StoreFuture, Write,
         memory::{Memory, MemoryLimits},
@@ -146,60 +146,38 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
     }
 }
 
-#[test]
-fn only_a_call_that_was_cut_off_has_an_outcome_without_finishing() {
-    let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-    let now = FIXED.now();
-    let ago = now - Duration::from_secs(2);
-    let later = now + Duration::from_secs(1);
-    for (until, free_at, at_most_once, has_outcome) in [
-        (later, later, false, false),
-        (now, now, false, false),
-        (now, later, false, false),
-        (ago, later, false, false),
-        (now, later, true, false),
-        (ago, now, true, false),
-        (ago, later, true, true),
-    ] {
-        let record = CallRecord {
-            claim: 1,
-            fingerprint: String::new(),
-            at_most_once,
-            state: CallState::Running { until },
-            task: None,
-            free_at,
-            expires_at: later,
-        };
-        let outcome = deduplication.recorded_outcome(&record);
-        assert_eq!(outcome.is_some(), has_outcome);
-    }
-}
-
-/// A store that writes claims, but whose first responses are lost.
-struct LossyStore {
+/// A store with faults.
+struct FaultyStore {
     memory: Memory,
+    /// The number of writes that are carried out, but whose responses are lost.
     losses: AtomicUsize,
-    /// True if deletions never finish.
+    /// True while deletions never finish.
     hangs: bool,
+    /// True while records cannot be replaced.
+    is_down: Arc<AtomicBool>,
 }
 
-impl LossyStore {
-    fn new(losses: usize, hangs: bool) -> Self {
+impl FaultyStore {
+    fn new(losses: usize) -> Self {
         Self {
             memory: Memory::new(LIMITS),
             losses: AtomicUsize::new(losses),
-            hangs,
+            hangs: false,
+            is_down: Arc::default(),
         }
     }
 }
 
-impl Store for LossyStore {
+impl Store for FaultyStore {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
         self.memory.get(id)
     }
 
     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
+            if write.over != Over::Nothing && self.is_down.load(Ordering::SeqCst) {
+                return Err(StoreError::unavailable("down"));
+            }
             let outcome = self.memory.put(write).await?;
             let decrement = |count: usize| count.checked_sub(1);
             let loss = self
@@ -231,13 +209,11 @@ async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
                 async move { Ok::<_, Failure>(json!(effect)) }
             };
             let object = json!({"type": "object"});
-            let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
-            let tool = if is_at_most_once {
-                tool.run_at_most_once()
-            } else {
-                tool
-            };
-            let store = LossyStore::new(losses, false);
+            let mut tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
+            if is_at_most_once {
+                tool = tool.run_at_most_once();
+            }
+            let store = FaultyStore::new(losses);
             let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
             let server = Server::new(Toolkit::new([tool]).unwrap());
             let function = LambdaFunction::new(server.idempotency(idempotency));
@@ -256,7 +232,10 @@ async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
 
 #[tokio::test]
 async fn withdrawing_a_claim_leaves_time_for_the_response() {
-    let store = LossyStore::new(1, true);
+    let store = FaultyStore {
+        hangs: true,
+        ..FaultyStore::new(1)
+    };
     let deduplication = Deduplication::new(Idempotency::in_store(store), FIXED);
     let started = std::time::Instant::now();
     let left = Some(Duration::from_millis(400));
@@ -268,38 +247,14 @@ async fn withdrawing_a_claim_leaves_time_for_the_response() {
     assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
 
-/// A store that cannot replace records while it is down.
-struct UnavailableStore {
-    memory: Memory,
-    is_down: Arc<AtomicBool>,
-}
-
-impl Store for UnavailableStore {
-    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<store::Record>> {
-        self.memory.get(id)
-    }
-
-    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
-        if write.over != Over::Nothing && self.is_down.load(Ordering::SeqCst) {
-            return Box::pin(async { Err(StoreError::unavailable("down")) });
-        }
-        self.memory.put(write)
-    }
-
-    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
-        self.memory.delete(id, version)
-    }
-}
-
 #[tokio::test]
 async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
     for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
-        let (moved, is_down) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+        let moved = Arc::default();
         let clock = FIXED.movable(&moved);
-        let store = UnavailableStore {
-            memory: Memory::new(LIMITS),
-            is_down: Arc::clone(&is_down),
-        };
+        let store = FaultyStore::new(0);
+        let is_down = Arc::clone(&store.is_down);
+        is_down.store(true, Ordering::SeqCst);
         let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
         let idempotency = idempotency.timeout(Duration::from_millis(50));
         let deduplication = Deduplication::new(idempotency, clock);

@@ -147,10 +147,10 @@ fn present(value: impl Into<Secret>) -> ReadResult {
 }
 
 /// Returns one result after the other, and repeats the last one.
-fn in_turn<R: Clone + Send, const N: usize>(results: [R; N]) -> impl FnMut(&str) -> R + Send {
-    let mut next = 0;
+fn in_turn<R: Clone + Send>(results: impl Into<Vec<R>>) -> impl FnMut(&str) -> R + Send {
+    let (results, mut next) = (results.into(), 0);
     move |_| {
-        let result = results[next.min(N - 1)].clone();
+        let result = results[next.min(results.len() - 1)].clone();
         next += 1;
         result
     }
@@ -218,11 +218,8 @@ async fn a_result_is_used_as_long_as_its_kind_allows() {
     let results = vec![DOWN, "none", "one", "two", "throttled: x"];
     cases.push((NOW, results, reads.to_vec()));
     for (cache_for, results, reads) in cases {
-        let mut results: Vec<_> = results.into_iter().rev().map(result).collect();
-        let lookup = move |_: &str| match &results[..] {
-            [last] => last.clone(),
-            _ => results.pop().unwrap(),
-        };
+        let results: Vec<_> = results.into_iter().map(result).collect();
+        let lookup = in_turn(results);
         let fixture = Fixture::with(lookup, &[], |it| it.cache_for(cache_for).stale_for(STALE));
         for (time, text, requests) in reads {
             wait(time);

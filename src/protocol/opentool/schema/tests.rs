@@ -107,14 +107,16 @@ true
     {"type": "object", "description": "Always null."}
 "#;
 
+fn pairs(text: &str) -> Vec<[Value; 2]> {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let values: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
+    let pairs = values.chunks(2);
+    pairs.map(|it| [it[0].clone(), it[1].clone()]).collect()
+}
+
 #[test]
 fn unsupported_keywords_become_sentences() {
-    let lines: Vec<Value> = SENTENCES
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    for pair in lines.chunks(2) {
+    for pair in pairs(SENTENCES) {
         assert_eq!(reduced(&pair[0]), pair[1], "{}", pair[0]);
     }
 }
@@ -188,43 +190,41 @@ fn properties_with_the_same_name_in_several_variants_are_merged() {
     );
 }
 
-#[test]
-fn nested_unions_keep_all_their_types() {
-    let result = |schema: Value| Value::from(super::result(schema));
-    let number_or_object = json!({"anyOf": [{"type": "object"}, {"type": "number"}]});
-    let mixed = result(json!({"anyOf": [number_or_object, {"type": "null"}]}));
-    assert_eq!(mixed.get("required"), None);
-    assert!(mixed["properties"]["value"].is_object(), "{mixed}");
-    let text = mixed["description"].as_str().unwrap();
-    assert!(text.contains("result itself"), "{text}");
-    let scalars = result(json!({"type": ["string", "integer"]}));
-    assert_eq!(scalars["required"], json!(["value"]));
-    assert_eq!(scalars["description"], "May also be integer.");
-}
+/// Schemas of outputs, each with fields of the schema of the result below it.
+const RESULTS: &str = r#"
+{"type": "number", "description": "The sum."}
+ {"description": "The sum.", "required": ["value"], "properties": {"value": {"type": "number", "description": "The sum."}}}
+{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+ {"properties": {"a": {"type": "string"}}, "required": ["a"], "description": null}
+{"type": ["object", "null"], "properties": {"a": {"type": "string"}}, "required": ["a"]}
+ {"required": null}
+{"type": ["string", "integer"]}
+ {"required": ["value"], "description": "May also be integer."}
+"#;
 
 #[test]
 fn a_result_is_an_object_whatever_the_tool_returns() {
-    let result = |schema: Value| {
-        let result = super::result(schema).into();
+    let result = |schema: &Value| {
+        let result = super::result(schema.clone()).into();
         assert_valid(&result);
+        assert_eq!(result["type"], "object", "{schema}");
         result
     };
-    assert_eq!(
-        result(json!({"type": "number", "description": "The sum."})),
-        json!({"type": "object", "description": "The sum.", "required": ["value"], "properties": {
-            "value": {"type": "number", "description": "The sum."}}})
-    );
-    let object = json!({"type": "object", "properties": {"a": {"type": "string"}},
-        "required": ["a"]});
-    assert_eq!(result(object.clone()), object);
-    let nullable = result(json!({"type": ["object", "null"],
-        "properties": {"a": {"type": "string"}}, "required": ["a"]}));
-    assert_eq!(nullable["required"], Value::Null);
-    let anything = result(json!({}));
-    assert_eq!(anything["properties"]["value"]["type"], "object");
-    assert_eq!(anything["required"], Value::Null);
-    let text = anything["description"].as_str().unwrap();
-    assert!(text.contains("result itself"), "{text}");
+    for pair in pairs(RESULTS) {
+        let result = result(&pair[0]);
+        for (name, expected) in pair[1].as_object().unwrap() {
+            assert_eq!(result[name], *expected, "{}", pair[0]);
+        }
+    }
+    let number_or_object = json!({"anyOf": [{"type": "object"}, {"type": "number"}]});
+    let nested = json!({"anyOf": [number_or_object, {"type": "null"}]});
+    for mixed in [json!({}), nested] {
+        let result = result(&mixed);
+        assert_eq!(result.get("required"), None);
+        assert_eq!(result["properties"]["value"]["type"], "object");
+        let text = result["description"].as_str().unwrap();
+        assert!(text.contains("result itself"), "{text}");
+    }
 }
 
 /// Generates any value under any keyword, weighted towards plausible schemas.

@@ -168,14 +168,13 @@ impl Scenario for Tasks {
         let (step, ledger) = (self.steps[number], self.ledger.clone());
         let process = self.setup.connection(number);
         Box::pin(async move {
-            match step {
+            let kept = match step {
                 Step::Call(call) => {
                     let meta = json!({"lambda-tools/call-id": call.to_string()});
                     let params = json!({"name": "Act_Do", "arguments": {}, "_meta": meta});
                     let response = request(&function, "tools/call", params).await;
                     let is_disturbed = process.is_disturbed();
-                    let kept = ledger.with(|it| it.answer(call, &response, is_disturbed));
-                    process.network.check(kept);
+                    ledger.with(|it| it.answer(call, &response, is_disturbed))
                 }
                 Step::Work(event) => {
                     let now = process.wall();
@@ -183,27 +182,26 @@ impl Scenario for Tasks {
                         // Nobody waits for the answer.
                         let _ = function.invoke(&text).await;
                     }
+                    return;
                 }
-                Step::Get(task) => {
+                Step::Get(task) | Step::Cancel(task) => {
                     let Some((id, had_ended)) = ledger.with(|it| it.known(task)) else {
                         return;
                     };
-                    let response = request(&function, "tasks/get", json!({"taskId": id})).await;
+                    let cancels = matches!(step, Step::Cancel(_));
+                    if cancels {
+                        ledger.with(|it| it.cancel(&id));
+                    }
+                    let method = if cancels { "tasks/cancel" } else { "tasks/get" };
+                    let response = request(&function, method, json!({"taskId": id})).await;
                     let is_disturbed = process.is_disturbed();
-                    let kept = ledger.with(|it| it.status(&id, had_ended, &response, is_disturbed));
-                    process.network.check(kept);
+                    ledger.with(|it| match step {
+                        Step::Cancel(_) => it.cancelled(&id, &response, is_disturbed),
+                        _ => it.status(&id, had_ended, &response, is_disturbed),
+                    })
                 }
-                Step::Cancel(task) => {
-                    let Some((id, _)) = ledger.with(|it| it.known(task)) else {
-                        return;
-                    };
-                    ledger.with(|it| it.cancel(&id));
-                    let response = request(&function, "tasks/cancel", json!({"taskId": id})).await;
-                    let is_disturbed = process.is_disturbed();
-                    let kept = ledger.with(|it| it.cancelled(&id, &response, is_disturbed));
-                    process.network.check(kept);
-                }
-            }
+            };
+            process.network.check(kept);
         })
     }
 
