@@ -205,12 +205,12 @@ fn is_left_out(api: &OpenApi) -> bool {
 }
 
 /// URLs without TLS, of another scheme, or with more than a URL has.
-const UNSAFE_URLS: &str = r##"[
+const UNSAFE_URLS: &str = r#"[
     "https://a.example/x\", { std::fs::write(\"/tmp/P\", \"\").ok(); \"", "javascript:alert(1)", "javascript:x",
     "file:///etc/passwd", "data:text/html,x", "http://169.254.169.254/latest/meta-data", "http://login.example",
     "http://10.0.0.1/token", "http://127.0.0.1.example/token", "https://ada:pass@login.example",
     "https://login.example/#x", "https://login.example/a\nb", "https://login.example/{{ x }}", "https://", ""
-]"##;
+]"#;
 
 #[test]
 fn urls_of_authorization_servers_use_tls() {
