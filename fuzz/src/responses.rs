@@ -188,7 +188,7 @@ fn is_valid_mcp(body: &Value) -> bool {
             result => result,
         };
         let kind = KINDS.iter().find(|(field, _)| result.get(field).is_some());
-        let kind = kind.map_or("EmptyResult", |(_, kind)| kind);
+        let kind = kind.map_or("EmptyResult", |(_, kind)| *kind);
         has_envelope && matches(kind, result)
     })
 }
