@@ -139,10 +139,6 @@ async fn not_a_number(_: Nothing) -> Result<f64, Failure> {
     Ok(f64::NAN)
 }
 
-fn open_schema() -> Value {
-    json!({"type": "object", "additionalProperties": true})
-}
-
 /// Returns tools of every kind, some with the ids of the tools in `events/`.
 pub(crate) fn toolkit() -> Toolkit {
     let composite = json!({
@@ -157,6 +153,7 @@ pub(crate) fn toolkit() -> Toolkit {
         "required": ["list"],
         "additionalProperties": false,
     });
+    let open = || json!({"type": "object", "additionalProperties": true});
     let any = || json!({});
     let tools = [
         Tool::new("Calculator.Add@1.0.0", add),
@@ -164,34 +161,15 @@ pub(crate) fn toolkit() -> Toolkit {
         Tool::new("System.GetTimestamp@1.0.0", timestamp).read_only(true),
         Tool::new("Doorbell.Ring@0.1.0", ring),
         Tool::new("SMS.Send@0.1.2", send).secret("TWILIO_API_KEY"),
-        Tool::dynamic(
-            "Gmail.GetEmails@1.2.0",
-            "Reads.",
-            open_schema(),
-            any(),
-            emails,
-        )
-        .authorization("google", ["https://www.googleapis.com/auth/gmail.readonly"])
-        .user_id(),
+        Tool::dynamic("Gmail.GetEmails@1.2.0", "Reads.", open(), any(), emails)
+            .authorization("google", ["https://www.googleapis.com/auth/gmail.readonly"])
+            .user_id(),
         Tool::new("Fuzz.Many@1.0.0", many).idempotent(),
-        Tool::dynamic(
-            "Fuzz.Dynamic@1.0.0",
-            "Echoes.",
-            open_schema(),
-            any(),
-            dynamic,
-        )
-        .idempotent(),
+        Tool::dynamic("Fuzz.Dynamic@1.0.0", "Echoes.", open(), any(), dynamic).idempotent(),
         Tool::dynamic("Fuzz.Composite@1.0.0", "Echoes.", composite, any(), dynamic)
             .run_at_most_once(),
         Tool::new("Fuzz.Ask@1.0.0", ask),
-        Tool::dynamic(
-            "Fuzz.Panic@1.0.0",
-            "Panics.",
-            open_schema(),
-            Value::Null,
-            panics,
-        ),
+        Tool::dynamic("Fuzz.Panic@1.0.0", "Panics.", open(), Value::Null, panics),
         Tool::new("Fuzz.Picture@1.0.0", picture).description("Draws."),
         Tool::new("Fuzz.Nan@1.0.0", not_a_number).scope("numbers"),
         Tool::new("Fuzz.User@1.0.0", ring).user_id(),
