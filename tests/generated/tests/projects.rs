@@ -174,22 +174,22 @@ fn nobody_is_asked_where_the_library_is() {
     assert!(!shown.contains("lambda_tools"), "{shown}");
 }
 
-/// Creates a project with these answers alone, and returns it with its dependency on the library as
-/// cargo reads it.
-fn dependency_from(name: &str, answers: &[(&str, &str)]) -> (Project, Value) {
+/// Creates a project with these answers alone, and returns its dependency on the library as cargo reads
+/// it.
+fn dependency_from(name: &str, answers: &[(&str, &str)]) -> Value {
     let project = Project::generate_from(&repository("templates/function"), name, answers);
     let arguments = ["metadata", "--no-deps", "--format-version", "1"];
     let metadata = stdout_of(project.command("cargo").args(arguments));
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let dependencies = metadata["packages"][0]["dependencies"].as_array().unwrap();
     let library = dependencies.iter().find(|it| it["name"] == "lambda_tools");
-    (project, library.unwrap().clone())
+    library.unwrap().clone()
 }
 
 #[test]
 #[ignore = "needs cargo-lambda; run tests/all"]
 fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
-    let (_, path) = dependency_from("from-path", &[CLONE]);
+    let path = dependency_from("from-path", &[CLONE]);
     let clone = parent_without("").join("lambda_tools");
     assert_eq!(path["path"], clone.to_str().unwrap());
     let git = "https://git.example/lambda_tools";
@@ -199,7 +199,7 @@ fn a_project_gets_the_library_from_a_path_as_a_version_or_from_git() {
         ("from-git", Some(git), "git+https://git.example/", "*"),
     ] {
         let answers: Vec<_> = answer.map(|it| ("lambda_tools", it)).into_iter().collect();
-        let (_, library) = dependency_from(name, &answers);
+        let library = dependency_from(name, &answers);
         let has_source = library["source"].as_str().unwrap().starts_with(source);
         assert!(has_source && library["req"] == expected, "{library}");
     }
@@ -386,31 +386,28 @@ fn check_resources(project: &Project, secrets: &str, auth: &str) {
     let variables = &function["Environment"]["Variables"];
     let checks = if auth == "iam" { "none" } else { auth };
     assert_eq!(variables["TOOLS_AUTH"], checks);
-    let from_manager = secrets == "secrets-manager";
-    assert_eq!(variables.get("GITHUB_TOKEN").is_none(), from_manager);
-    assert_eq!(variables.get("TOOLS_SECRETS").is_some(), from_manager);
-
+    let (from_manager, signs_in) = (secrets == "secrets-manager", auth == "sign-in");
+    for (name, is_set) in [
+        ("GITHUB_TOKEN", !from_manager),
+        ("TOOLS_SECRETS", from_manager),
+        ("TOOLS_OIDC_ISSUERS", auth == "oidc"),
+        ("TOOLS_OAUTH_TABLE", signs_in),
+        ("TOOLS_SIGN_IN_CLIENT_SECRET", signs_in && !from_manager),
+    ] {
+        assert_eq!(variables.get(name).is_some(), is_set, "{name}");
+    }
     let url = of_type(&resources, "AWS::Lambda::Url")[0];
     let permissions = of_type(&resources, "AWS::Lambda::Permission").len();
     // Lambda requires both permissions of an open URL.
-    let expected = if auth == "iam" {
-        ("AWS_IAM", 0)
-    } else {
-        ("NONE", 2)
+    let expected = match auth {
+        "iam" => ("AWS_IAM", 0),
+        _ => ("NONE", 2),
     };
     assert_eq!((url["AuthType"].as_str().unwrap(), permissions), expected);
-
-    let is_set = |name| variables.get(name).is_some();
-    assert_eq!(is_set("TOOLS_OIDC_ISSUERS"), auth == "oidc");
-
     let generated = of_type(&resources, "AWS::SecretsManager::Secret");
     let has_secret = ["api-key", "jwt", "sign-in"].contains(&auth);
     assert_eq!(generated.len(), usize::from(from_manager && has_secret));
-    let signs_in = auth == "sign-in";
-    assert_eq!(is_set("TOOLS_OAUTH_TABLE"), signs_in);
     check_retention(&resources);
-    let has_client_secret = signs_in && !from_manager;
-    assert_eq!(is_set("TOOLS_SIGN_IN_CLIENT_SECRET"), has_client_secret);
     let mut expected = vec![r#"["logs:CreateLogStream","logs:PutLogEvents"]"#];
     if signs_in {
         expected.push(ITEMS);
