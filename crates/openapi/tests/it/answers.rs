@@ -37,13 +37,8 @@ fn tools() -> ApiTools {
             },
         }},
     });
-    OpenApi::new(document)
-        .unwrap()
-        .include_all()
-        .secret("key", "NOTES_KEY")
-        .reduce()
-        .unwrap()
-        .tools
+    let api = OpenApi::new(document).unwrap().include_all();
+    api.secret("key", "NOTES_KEY").reduce().unwrap().tools
 }
 
 /// Calls the list of an API that answers with this status and this body.
@@ -70,10 +65,8 @@ async fn an_answer_is_cut_with_a_notice() {
     let answer = answered(&cx, 200, json!(items).to_string()).await.unwrap();
     assert!(answer.to_string().len() < 66 * 1024);
     let shown = answer["items"].as_array().unwrap().len();
-    assert_eq!(
-        answer["_cut"],
-        format!("the answer: {shown} of 5000 items shown; ask for less with page")
-    );
+    let cut = format!("the answer: {shown} of 5000 items shown; ask for less with page");
+    assert_eq!(answer["_cut"], cut);
     assert_eq!(answer["items"][shown - 1]["id"], shown - 1);
 
     let object = json!({"total": 5000, "items": items, "html": "y".repeat(200_000)});
@@ -115,11 +108,8 @@ async fn a_secret_is_read_again_after_it_was_refused() {
     assert_eq!(api.take().len(), 2);
     let cx = testing::context().secret("NOTES_KEY", "old").build();
     let failure = list(&api, &cx).await.unwrap_err();
-    assert!(
-        failure
-            .message()
-            .starts_with("The API rejected the credentials")
-    );
+    let message = failure.message();
+    assert!(message.starts_with("The API rejected the credentials"));
     assert_eq!(api.take().len(), 1);
 }
 
@@ -184,13 +174,10 @@ async fn many_operations_are_found_described_and_called() {
     let ids = toolkit.entries().iter().map(|it| it.id.to_string());
     let names = ["Search", "Describe", "Read", "Call"];
     assert!(ids.eq(names.map(|it| format!("Notes.{it}@1.0.0"))));
-    let found = call(search, json!({"words": "add note"}), &cx)
-        .await
-        .unwrap();
-    assert_eq!(found[0]["operation"], "Add");
-    let described = call(describe, json!({"operation": "Add"}), &cx)
-        .await
-        .unwrap();
+    let found = call(search, json!({"words": "add note"}), &cx).await;
+    assert_eq!(found.unwrap()[0]["operation"], "Add");
+    let described = call(describe, json!({"operation": "Add"}), &cx).await;
+    let described = described.unwrap();
     assert_eq!(described["input"]["required"], json!(["text"]));
     assert_eq!(described["call_with"], "Call");
     // Errors of the operation's input look like those of the tool's own schema.
@@ -200,12 +187,7 @@ async fn many_operations_are_found_described_and_called() {
         let entry = entries.find(|it| it.id.to_string().contains(&name));
         assert_eq!(json!(entry.unwrap().tool.decode(input).err()), errors);
     }
-    call(
-        write,
-        json!({"operation": "Add", "input": {"text": "a"}}),
-        &cx,
-    )
-    .await
-    .unwrap();
+    let input = json!({"operation": "Add", "input": {"text": "a"}});
+    call(write, input, &cx).await.unwrap();
     assert_eq!(api.take()[0].method, "POST");
 }

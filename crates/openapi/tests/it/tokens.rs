@@ -36,10 +36,8 @@ struct Issuer {
 /// Decodes `application/x-www-form-urlencoded`.
 fn decoded(text: &str) -> String {
     let text = text.replace('+', " ");
-    percent_encoding::percent_decode_str(&text)
-        .decode_utf8()
-        .unwrap()
-        .into_owned()
+    let decoded = percent_encoding::percent_decode_str(&text).decode_utf8();
+    decoded.unwrap().into_owned()
 }
 
 impl Issuer {
@@ -81,11 +79,8 @@ impl Issuer {
                 "/late": {"post": operation("late", "slow", &[])},
             },
         });
-        let api = OpenApi::new(document)
-            .unwrap()
-            .include_all()
-            .allow_private();
-        api.reduce().unwrap().tools
+        let api = OpenApi::new(document).unwrap().include_all();
+        api.allow_private().reduce().unwrap().tools
     }
 
     fn api(&self) -> Api {
@@ -112,21 +107,14 @@ async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
     }
     let delay = state.lock().unwrap().delays.get(&path).copied();
     tokio::time::sleep(delay.unwrap_or_default()).await;
-    assert_eq!(
-        head.headers["content-type"],
-        "application/x-www-form-urlencoded"
-    );
+    let media_type = &head.headers["content-type"];
+    assert_eq!(media_type, "application/x-www-form-urlencoded");
     let body = axum::body::to_bytes(body, 10_000).await.unwrap();
-    let form: HashMap<_, _> = str::from_utf8(&body)
-        .unwrap()
-        .split('&')
-        .filter_map(|it| it.split_once('='))
-        .collect();
+    let fields = str::from_utf8(&body).unwrap().split('&');
+    let form: HashMap<_, _> = fields.filter_map(|it| it.split_once('=')).collect();
     assert_eq!(form["grant_type"], "client_credentials");
-    let login = STANDARD
-        .decode(authorization.strip_prefix("Basic ").unwrap())
-        .unwrap();
-    let login = String::from_utf8(login).unwrap();
+    let login = authorization.strip_prefix("Basic ").unwrap();
+    let login = String::from_utf8(STANDARD.decode(login).unwrap()).unwrap();
     let (client, secret) = login.split_once(':').unwrap();
     let scope = decoded(form.get("scope").unwrap_or(&""));
     let mut state = state.lock().unwrap();
@@ -196,10 +184,8 @@ async fn each_client_and_each_list_of_scopes_has_its_own_token() {
         .build();
     issuer.set(|it| it.error = Some((401, r#"{"error": "invalid_client"}"#.to_owned())));
     let failure = api.call("List", &stranger).await.unwrap_err();
-    assert_eq!(
-        failure.message(),
-        "The API rejected the credentials: invalid_client"
-    );
+    let message = "The API rejected the credentials: invalid_client";
+    assert_eq!(failure.message(), message);
     assert!(issuer.used().is_empty());
     api.call("List", &cx).await.unwrap();
 }
@@ -234,11 +220,8 @@ async fn a_token_that_the_api_refuses_is_replaced_once() {
     assert_eq!(issuer.used(), used.map(|it| format!("/list {it}")));
     issuer.set(|it| it.revoked = vec!["token-2".to_owned(), "token-3".to_owned()]);
     let failure = api.call("List", &cx).await.unwrap_err();
-    assert!(
-        failure
-            .message()
-            .starts_with("The API rejected the credentials")
-    );
+    let message = failure.message();
+    assert!(message.starts_with("The API rejected the credentials"));
     assert_eq!(issuer.issued().len(), 3);
 }
 
@@ -272,11 +255,9 @@ async fn a_slow_issuer_delays_no_other_call() {
     let other = Issuer::start().await;
     other.set(|it| it.delays = HashMap::from([("/token".to_owned(), Duration::from_millis(200))]));
     let api = other.api();
-    let calls = tokio::join!(
-        api.call("List", &cx),
-        api.call("Find", &cx),
-        api.call("List", &cx)
-    );
+    let calls = ["List", "Find", "List"].map(|tool| api.call(tool, &cx));
+    let [first, second, third] = calls;
+    let calls = tokio::join!(first, second, third);
     assert!(calls.0.is_ok() && calls.1.is_ok() && calls.2.is_ok());
     assert_eq!(other.issued().len(), 1);
 }
