@@ -46,17 +46,13 @@ impl<'a> Report<'a> {
 
     /// Accepts what was measured.
     pub(crate) fn accept(&self) -> Result<(), Box<dyn Error>> {
-        let rounded = |value: &Value| {
-            (
-                value.name.clone(),
-                (value.measured * 1000.0).round() / 1000.0,
-            )
-        };
-        let accepted: BTreeMap<_, _> = self.limited.iter().map(rounded).collect();
-        Ok(fs::write(
-            ACCEPTED,
-            serde_json::to_string_pretty(&accepted)? + "\n",
-        )?)
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        let accepted = self.limited.iter();
+        let accepted: BTreeMap<_, _> = accepted
+            .map(|it| (&it.name, rounded(it.measured)))
+            .collect();
+        let text = serde_json::to_string_pretty(&accepted)? + "\n";
+        Ok(fs::write(ACCEPTED, text)?)
     }
 
     /// Fails if a value exceeds its limit.
@@ -82,22 +78,16 @@ impl<'a> Report<'a> {
         let limits = limits()?;
         text += "\n## Limits\n\nA limit is the accepted value plus 5%; the run fails beyond it.\n\n\
                  | | measured | limit |\n| --- | --: | --: |\n";
-        for Value {
-            name,
-            unit,
-            measured,
-        } in &self.limited
-        {
+        for value in &self.limited {
+            let (name, unit, measured) = (&value.name, value.unit, value.measured);
             let limit = limits.get(name).copied().unwrap_or(f64::NAN);
-            let miss = if measured > &limit {
+            let miss = if measured > limit {
                 " **exceeded**"
             } else {
                 ""
             };
-            writeln!(
-                text,
-                "| {name} | {measured:.2}{unit} | {limit:.2}{unit}{miss} |"
-            )?;
+            let row = format!("| {name} | {measured:.2}{unit} | {limit:.2}{unit}{miss} |");
+            writeln!(text, "{row}")?;
         }
         Ok(text)
     }
@@ -131,11 +121,9 @@ impl<'a> Report<'a> {
 }
 
 fn limits() -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
-    let accepted: BTreeMap<String, f64> = serde_json::from_str(&fs::read_to_string(ACCEPTED)?)?;
-    let limits = accepted.into_iter();
-    Ok(limits
-        .map(|(name, value)| (name, value * TOLERANCE))
-        .collect())
+    let mut limits: BTreeMap<_, f64> = serde_json::from_str(&fs::read_to_string(ACCEPTED)?)?;
+    limits.values_mut().for_each(|it| *it *= TOLERANCE);
+    Ok(limits)
 }
 
 fn zip(files: &[File], name: &str) -> f64 {

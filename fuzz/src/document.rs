@@ -28,10 +28,8 @@ fn check(document: serde_json::Value) {
         return;
     };
     let report = &reduction.report;
-    assert_eq!(
-        reduction.tools.len() + report.left_out.len(),
-        report.operations
-    );
+    let named = reduction.tools.len() + report.left_out.len();
+    assert_eq!(named, report.operations);
     let read =
         ApiTools::from_json(&reduction.tools.to_json()).expect("it reads what it has written");
     let toolkit =
