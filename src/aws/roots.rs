@@ -58,6 +58,8 @@ impl Roots {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
     use rustls::{
         RootCertStore,
         pki_types::{CertificateDer, pem::PemObject},
@@ -114,5 +116,24 @@ mod tests {
             let subject = String::from_utf8_lossy(&root.subject);
             assert!(subject.ends_with(&**name), "{subject}");
         }
+    }
+
+    #[test]
+    fn amazons_roots_are_valid_for_three_more_years() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let this_year = 1970 + now.as_secs() / (365 * 24 * 60 * 60 + 6 * 60 * 60);
+        let years: Vec<_> = certificates().iter().map(|it| last_year(it)).collect();
+        assert_eq!(years, [2038, 2040, 2040, 2040, 2037]);
+        assert!(years.iter().all(|year| *year > this_year + 3), "{years:?}");
+    }
+
+    /// Returns the year in which a certificate expires.
+    fn last_year(certificate: &[u8]) -> u64 {
+        // A validity with two times in the format YYMMDDhhmmssZ (RFC 5280, section 4.1.2.5.1).
+        const VALIDITY: [u8; 4] = [0x30, 30, 0x17, 13];
+        let mut windows = certificate.windows(VALIDITY.len() + 13 + 2 + 13);
+        let validity = windows.find(|it| it.starts_with(&VALIDITY)).unwrap();
+        let year = std::str::from_utf8(&validity[19..21]).unwrap();
+        2000 + year.parse::<u64>().unwrap()
     }
 }
