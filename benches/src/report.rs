@@ -122,7 +122,9 @@ impl<'a> Report<'a> {
 
 fn limits() -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let mut limits: BTreeMap<_, f64> = serde_json::from_str(&fs::read_to_string(ACCEPTED)?)?;
-    limits.values_mut().for_each(|it| *it *= TOLERANCE);
+    for limit in limits.values_mut() {
+        *limit *= TOLERANCE;
+    }
     Ok(limits)
 }
 

@@ -42,15 +42,20 @@ fn three_processes() {
     hold("three", calls, bounds(0, 0, &[]));
 }
 
-/// A process is suspended until its claim is free.
-#[test]
-fn claims_that_become_free() {
-    let calls = |policy| {
-        let mut calls = Calls::new(policy, &[0, 2000]);
-        calls.setup.suspends = true;
-        calls
-    };
-    hold("suspended", calls, bounds(1, 1, &[6500]));
+mod long {
+    use super::*;
+
+    /// A process is suspended until its claim is free.
+    #[test]
+    #[ignore = "takes half a minute; run .ci/long"]
+    fn claims_that_become_free() {
+        let calls = |policy| {
+            let mut calls = Calls::new(policy, &[0, 2000]);
+            calls.setup.suspends = true;
+            calls
+        };
+        hold("suspended", calls, bounds(1, 1, &[6500]));
+    }
 }
 
 #[test]

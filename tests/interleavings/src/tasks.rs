@@ -93,16 +93,21 @@ fn calls_that_wait() {
     hold_with("waiting", tasks, bounds(1, 1, &[30]));
 }
 
-/// The worker is suspended until its task is over.
-#[test]
-fn workers_that_are_suspended() {
-    let steps = [(Call(0), 1), (Work(0), 0), (Get(0), 1)];
-    let tasks = |policy| {
-        let mut tasks = Tasks::new(policy, &AHEAD, &steps);
-        tasks.setup.suspends = true;
-        tasks
-    };
-    hold_with("suspended", tasks, bounds(1, 1, &[10_500]));
+mod long {
+    use super::*;
+
+    /// The worker is suspended until its task is over.
+    #[test]
+    #[ignore = "takes half a minute; run .ci/long"]
+    fn workers_that_are_suspended() {
+        let steps = [(Call(0), 1), (Work(0), 0), (Get(0), 1)];
+        let tasks = |policy| {
+            let mut tasks = Tasks::new(policy, &AHEAD, &steps);
+            tasks.setup.suspends = true;
+            tasks
+        };
+        hold_with("suspended", tasks, bounds(1, 1, &[10_500]));
+    }
 }
 
 #[test]

@@ -171,12 +171,12 @@ async fn each_client_and_each_list_of_scopes_has_its_own_token() {
         "/note token-3",
     ];
     assert_eq!(issuer.used(), used);
-    let issued = [
+    let expected = [
         "ada | secret-of-ada | read",
         "root | secret-of-root | read",
         "ada | secret-of-ada | read write",
     ];
-    assert_eq!(issuer.issued(), issued);
+    assert_eq!(issuer.issued(), expected);
     // A caller with a client of its own does not get the token of another one: the secret counts.
     let stranger = testing::context()
         .secret("FILES_READER_CLIENT_ID", "ada")

@@ -23,15 +23,10 @@ fn log() -> (DefaultGuard, impl Fn() -> Vec<String>) {
 
 #[tokio::test(start_paused = true)]
 async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_its_end() {
-    let small = |invocation: &mut Invocation| invocation.max_response_size = 3000;
-    let short = |invocation: &mut Invocation| {
-        invocation.deadline = Some(SystemTime::now() + Duration::from_millis(500));
-    };
-    let limits: [(&dyn Fn(&mut Invocation), _); 2] = [
-        (&small, "The tool's result is too large to send"),
-        (&short, "The tool did not finish in time"),
-    ];
-    for (limit, text) in limits {
+    for (size, time, text) in [
+        (3000, 60_000, "The tool's result is too large to send"),
+        (usize::MAX, 500, "The tool did not finish in time"),
+    ] {
         let (_guard, logged) = log();
         let server = server_of(|cx| async move {
             cx.progress(1, None, "");
@@ -39,7 +34,9 @@ async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_i
             json!("x".repeat(1000))
         });
         let mut asked = Asked::default();
-        limit(&mut asked.invocation);
+        let deadline = SystemTime::now() + Duration::from_millis(time);
+        asked.invocation.max_response_size = size;
+        asked.invocation.deadline = Some(deadline);
         let mut body = asked.of(server).await.into_body();
         assert!(body.frame().await.is_some());
         assert_eq!(logged(), [""; 0]);
