@@ -1,191 +1,103 @@
-"""Plays CloudFormation and CloudWatch Logs with an emulator of AWS, for the test of a first deployment.
+"""Plays a deployment with an emulator of AWS, for the tests that type the commands of a page.
 
-`deploy TEMPLATE STACK NAME=VALUE…` creates the resources that the commands of a first deployment
-read, as the expanded template describes them, and prints the variables of the toolbox. `stack
-TEMPLATE STACK URL GATEWAY NAME=VALUE…` creates the stack itself, with its parameters and outputs.
-`log STACK` takes the lines of standard input into the toolbox's log, and the metrics in them.
-`permissions TEMPLATE STACK NAME=VALUE…` prints the actions that CloudFormation's schemas name for the
-stack's resources and that the policy on standard input does not allow.
+`deploy TEMPLATE STACK URL NAME=VALUE…` creates or updates a stack with those resources of the expanded template that
+commands read, and with this URL as the output that has the entry point's. Prints the variables of the toolbox. `log
+STACK` takes the lines of standard input into the toolbox's log, and the metrics in them. `permissions TEMPLATE
+NAME=VALUE…` prints the actions that CloudFormation's schemas name for a template's resources and that the policy on
+standard input does not allow.
 """
 
+import base64
 import fnmatch
-import io
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import time
-import zipfile
 
 import boto3
 import cfnlint
 from samcli.cli.types import CfnParameterOverridesType
 
-REGION, ACCOUNT = "us-east-1", "123456789012"
-
-
-class Stack:
-    """A template with values of its parameters."""
-
-    def __init__(self, path, name, values):
-        script = pathlib.Path(__file__).with_name("sam_transform.py")
-        expanded = subprocess.run([sys.executable, script, path], text=True, capture_output=True)
-        if expanded.returncode:
-            sys.exit(expanded.stderr)
-        self.template, self.name = json.loads(expanded.stdout), name
-        self.parameters = {}
-        for parameter, declared in self.template["Parameters"].items():
-            value = str(values.pop(parameter, declared.get("Default")))
-            self.parameters[parameter] = value
-            allowed = [str(it) for it in declared.get("AllowedValues", [value])]
-            pattern = declared.get("AllowedPattern", "")
-            if value not in allowed or not re.search(pattern, value):
-                sys.exit(f"{parameter} may not be {value}")
-        if values:
-            sys.exit(f"the template has no parameters {list(values)}")
-        for rule in self.template.get("Rules", {}).values():
-            for assertion in rule["Assertions"]:
-                if not self.value(assertion["Assert"]):
-                    sys.exit(assertion["AssertDescription"])
-
-    def exists(self, resource):
-        return "Condition" not in resource or self.holds(resource["Condition"])
-
-    def holds(self, condition):
-        return self.value(self.template["Conditions"][condition])
-
-    def resources(self, kind):
-        """Returns the properties of the resources of a type, by the names that they get."""
-        for name, resource in self.template["Resources"].items():
-            if resource["Type"] == kind and self.exists(resource):
-                yield self.reference(name), self.value(resource["Properties"])
-
-    def reference(self, name):
-        """Returns the value of a reference."""
-        if name in self.parameters:
-            return self.parameters[name]
-        pseudo = {"AWS::StackName": self.name, "AWS::Region": REGION, "AWS::AccountId": ACCOUNT,
-                  "AWS::Partition": "aws", "AWS::NoValue": None}
-        if name in pseudo:
-            return pseudo[name]
-        return f"{self.name}-{name}-1EXAMPLE"
-
-    def value(self, it):
-        """Returns a value without functions and references."""
-        if isinstance(it, list):
-            return [value for value in map(self.value, it) if value is not None]
-        if not isinstance(it, dict):
-            return it
-        if len(it) != 1:
-            return {name: self.value(value) for name, value in it.items() if self.value(value) is not None}
-        ((function, of),) = it.items()
-        if function == "Ref":
-            return self.reference(of)
-        if function == "Condition" and isinstance(of, str):
-            return self.holds(of)
-        if function == "Fn::If":
-            return self.value(of[1 if self.holds(of[0]) else 2])
-        if function == "Fn::Equals":
-            return str(self.value(of[0])) == str(self.value(of[1]))
-        if function == "Fn::Not":
-            return not self.value(of[0])
-        if function in ("Fn::And", "Fn::Or"):
-            return (all if function == "Fn::And" else any)(self.value(item) for item in of)
-        if function == "Fn::GetAtt" and of == ["Toolbox", "Arn"]:
-            return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.reference('Toolbox')}"
-        if function == "Fn::Sub":
-            text, names = (of, {}) if isinstance(of, str) else of
-            known = {name: self.value(value) for name, value in names.items()}
-            found = lambda match: str(known.get(match[1]) or self.reference(match[1].split(".")[0]))
-            return re.sub(r"\$\{([^}]+)\}", found, text)
-        if function.startswith("Fn::"):
-            return "a value that no test reads"
-        return {function: self.value(of)}
-
-
-def given(values):
-    """Returns the values of parameters as `sam deploy` reads them."""
-    return CfnParameterOverridesType().convert(values, None, None) if values else {}
+# What the emulator makes of a template, and commands read.
+MADE = ["AWS::DynamoDB::Table", "AWS::IAM::Role", "AWS::Lambda::Function", "AWS::Logs::LogGroup", "AWS::SQS::Queue"]
+EMPTY_ZIP = base64.b64encode(b"PK\5\6" + bytes(18)).decode()
 
 
 def client(service):
-    return boto3.client(service, region_name=REGION)
+    return boto3.client(service, region_name="us-east-1")
 
 
-def is_missing(ask, **name):
-    """Returns true if what a request asks for does not exist yet."""
-    try:
-        ask(**name)
-    except Exception as error:
-        if "NotFound" in repr(error):
-            return True
-        raise
-    return False
+def expanded(path):
+    script = pathlib.Path(__file__).with_name("sam_transform.py")
+    template = subprocess.run([sys.executable, script, path], stdout=subprocess.PIPE, check=True)
+    return json.loads(template.stdout)
 
 
-def create_secrets(stack):
+def outputs_of(stack):
+    (described,) = client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    return {it["OutputKey"]: it["OutputValue"] for it in described["Outputs"]}
+
+
+def create_secrets(resources, stack):
     secrets = client("secretsmanager")
-    for _, secret in stack.resources("AWS::SecretsManager::Secret"):
-        if is_missing(secrets.describe_secret, SecretId=secret["Name"]):
+    existing = {it["Name"] for it in secrets.list_secrets()["SecretList"]}
+    for secret in [it["Properties"] for it in resources if it["Type"] == "AWS::SecretsManager::Secret"]:
+        name = secret["Name"]["Fn::Sub"].replace("${AWS::StackName}", stack)
+        if name not in existing:
             value = secrets.get_random_password(**secret["GenerateSecretString"])["RandomPassword"]
-            secrets.create_secret(Name=secret["Name"], SecretString=value)
+            secrets.create_secret(Name=name, SecretString=value)
 
 
-def create_function(stack):
-    """Creates the toolbox, or updates it; returns its variables."""
-    lambdas, function = client("lambda"), stack.reference("Toolbox")
-    properties = dict(stack.resources("AWS::Lambda::Function"))[function]
-    variables = properties["Environment"]["Variables"]
-    archive = io.BytesIO()
-    zipfile.ZipFile(archive, "w").close()
-    settings = {"Runtime": properties["Runtime"], "Timeout": int(properties["Timeout"]),
-                "MemorySize": int(properties["MemorySize"]), "Environment": {"Variables": variables}}
-    role = stack.reference("ToolboxRole")
-    if is_missing(lambdas.get_function, FunctionName=function):
-        arn = client("iam").create_role(RoleName=role, AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-        lambdas.create_function(FunctionName=function, Role=arn, Handler="bootstrap",
-                                Code={"ZipFile": archive.getvalue()}, **settings)
-    else:
-        lambdas.update_function_configuration(FunctionName=function, **settings)
-    return variables
+def add_alarms(resources, outputs):
+    """Lets the emulator, which makes no alarms, evaluate which there are and which of them notify an address."""
+    for name, alarm in resources.items():
+        if alarm["Type"] == "AWS::CloudWatch::Alarm":
+            has_address = alarm["Properties"]["AlarmActions"]["Fn::If"][0]
+            value = {"Fn::If": [has_address, "arn:aws:sns:us-east-1:123456789012:alarms", "none"]}
+            outputs[f"Alarm{name}"] = {"Condition": alarm["Condition"], "Value": value}
 
 
-def create_stack(path, name, url, gateway, *values):
-    stack = Stack(path, name, given(values))
-    known = {"ToolboxUrl": url, "GatewayUrl": gateway}
-    outputs = {name: {"Value": known.get(name) or stack.value(output["Value"])}
-               for name, output in stack.template["Outputs"].items() if stack.exists(output)}
-    body = {"Parameters": stack.template["Parameters"], "Outputs": outputs,
-            "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
-    formation = client("cloudformation")
-    is_new = stack.name not in [it["StackName"] for it in formation.describe_stacks()["Stacks"]]
-    values = [{"ParameterKey": key, "ParameterValue": it} for key, it in stack.parameters.items()]
+def create_alarms(stack):
+    for name, action in outputs_of(stack).items():
+        if name.startswith("Alarm"):
+            client("cloudwatch").put_metric_alarm(
+                AlarmName=f"{stack}-{name.removeprefix('Alarm')}-1EXAMPLE", Namespace=stack, MetricName=name,
+                Statistic="Sum", Period=300, EvaluationPeriods=1, Threshold=1,
+                ComparisonOperator="GreaterThanOrEqualToThreshold", AlarmActions=[action] * (action != "none"))
+
+
+def deploy(path, name, url, *values):
+    template, formation = expanded(path), client("cloudformation")
+    resources = template["Resources"]
+    made = {key: it for key, it in resources.items() if it["Type"] in MADE}
+    # Of a gateway, nothing but its output is read.
+    template["Resources"] = made if "Toolbox" in made else {"Any": {"Type": "AWS::SQS::Queue"}}
+    for resource in template["Resources"].values():
+        if "Code" in resource.get("Properties", {}):
+            # The emulator updates no function whose text in the template is unchanged.
+            resource["Properties"].update(Code={"ZipFile": EMPTY_ZIP}, Description=" ".join(values))
+    for output in ["ToolboxUrl", "GatewayUrl", "HelloUrl"]:
+        if output in template["Outputs"]:
+            template["Outputs"][output]["Value"] = url or "none"
+    add_alarms(resources, template["Outputs"])
+    # As `sam deploy` reads them.
+    given = CfnParameterOverridesType().convert(values, None, None) if values else {}
+    is_new = name not in [it["StackName"] for it in formation.describe_stacks()["Stacks"]]
     (formation.create_stack if is_new else formation.update_stack)(
-        StackName=stack.name, TemplateBody=json.dumps(body), Parameters=values)
-
-
-def deploy(path, name, *values):
-    stack = Stack(path, name, given(values))
-    logs, tables, watch = client("logs"), client("dynamodb"), client("cloudwatch")
-    for group, _ in stack.resources("AWS::Logs::LogGroup"):
-        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
-            logs.create_log_group(logGroupName=group)
-    for table, properties in stack.resources("AWS::DynamoDB::Table"):
-        if is_missing(tables.describe_table, TableName=table):
-            settings = ["KeySchema", "AttributeDefinitions", "BillingMode"]
-            tables.create_table(TableName=table, **{it: properties[it] for it in settings})
-    create_secrets(stack)
-    for alarm, properties in stack.resources("AWS::CloudWatch::Alarm"):
-        properties["Threshold"] = float(properties["Threshold"])
-        watch.put_metric_alarm(AlarmName=alarm, **properties)
-    print(json.dumps(create_function(stack)))
+        StackName=name, TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": key, "ParameterValue": it} for key, it in given.items()])
+    if "Toolbox" in resources:
+        create_secrets(resources.values(), name)
+        create_alarms(name)
+        function = client("lambda").get_function_configuration(FunctionName=outputs_of(name)["ToolboxArn"])
+        print(json.dumps(function["Environment"]["Variables"]))
 
 
 def log(stack):
     logs, watch, now = client("logs"), client("cloudwatch"), int(time.time() * 1000)
     lines = [line.rstrip("\n") for line in sys.stdin]
-    to = {"logGroupName": f"{stack}-ToolboxLog-1EXAMPLE", "logStreamName": str(now)}
+    to = {"logGroupName": outputs_of(stack)["ToolboxLogName"], "logStreamName": str(now)}
     logs.create_log_stream(**to)
     logs.put_log_events(**to, logEvents=[{"timestamp": now, "message": line} for line in lines])
     for fields in [json.loads(line) for line in lines if line.startswith("{")]:
@@ -202,8 +114,8 @@ UNUSED = ["bedrock-mantle:*", "ec2:*", "elasticfilesystem:*", "firehose:*", "kin
           "vpc-lattice:*", "iam:*Group*", "iam:*User*"]
 
 
-def permissions(path, name, *values):
-    types = {it["Type"] for it in stack_resources(Stack(path, name, given(values)))}
+def permissions(path):
+    types = {it["Type"] for it in expanded(path)["Resources"].values()}
     allowed = [action for statement in json.load(sys.stdin)["Statement"] for action in statement["Action"]]
     needed = set()
     for schema in pathlib.Path(cfnlint.__file__).parent.glob("data/schemas/resources/*.json"):
@@ -218,8 +130,4 @@ def permissions(path, name, *values):
     print("\n".join(sorted(it for it in needed if not matches(it, allowed + UNUSED))))
 
 
-def stack_resources(stack):
-    return [it for it in stack.template["Resources"].values() if stack.exists(it)]
-
-
-{"deploy": deploy, "stack": create_stack, "log": log, "permissions": permissions}[sys.argv[1]](*sys.argv[2:])
+{"deploy": deploy, "log": log, "permissions": permissions}[sys.argv[1]](*sys.argv[2:])

@@ -3,15 +3,11 @@
 //! `agentcore.schema.json` is written from the documentation, independently of the code that makes the
 //! definitions.
 
-use std::{
-    collections::BTreeSet,
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::{collections::BTreeSet, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::{installed, repository};
+use crate::{fed, installed, repository};
 
 /// Asserts the published rules for a list of definitions.
 pub fn assert_definitions(definitions: &[Value]) {
@@ -34,22 +30,13 @@ pub fn assert_definitions(definitions: &[Value]) {
 /// # Errors
 /// The output of a check that failed.
 pub fn check_with_botocore(definitions: &[Value]) -> Result<(), String> {
-    let mut child = Command::new("timeout")
+    let mut check = Command::new("timeout");
+    check
         .args(["--kill-after=5", "120"])
         .arg(installed("python"))
         .arg(repository("tests/openapi/check_tools.py"))
-        .args(["--agentcore", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let text = json!(definitions).to_string();
-    // The check may end before it has read all of it.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+        .args(["--agentcore", "-"]);
+    let output = fed(&mut check, &json!(definitions).to_string());
     if output.status.success() {
         return Ok(());
     }

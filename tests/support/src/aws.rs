@@ -1,13 +1,11 @@
 //! AWS APIs: an emulator from PyPI, and a proxy for it that records requests and can inject errors.
 
 use std::{
-    net::{TcpListener, TcpStream},
     process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use axum::{
@@ -18,7 +16,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::{Running, Served, installed, requests::Recorder};
+use crate::{Running, Served, free_address, installed, requests::Recorder};
 
 /// Variables with the region and the credentials of an AWS client.
 pub const CREDENTIALS: [(&str, &str); 3] = [
@@ -46,20 +44,13 @@ impl Emulator {
     }
 
     async fn start_with(environment: &[(&str, &str)]) -> Self {
-        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = probe.local_addr().unwrap();
-        drop(probe);
+        let address = free_address();
         let mut command = Command::new(installed("moto_server"));
         let port = address.port().to_string();
         command.args(["-H", "127.0.0.1", "-p", &port]);
         command.stderr(std::process::Stdio::null());
         command.envs(environment.iter().copied());
-        let running = Running::start(&mut command);
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < deadline, "moto_server does not listen");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let running = Running::listening(&mut command, address, 30).await;
         let url = format!("http://{address}");
         Self { running, url }
     }

@@ -33,29 +33,17 @@ pub struct FunctionUrl {
 }
 
 impl FunctionUrl {
-    /// Starts a function with these environment variables.
+    /// Starts a function with these environment variables. It knows its URL: the events name the host of
+    /// a real function URL.
     pub async fn start(command: &mut Command, environment: &[(&str, &str)]) -> Self {
-        Self::start_as(command, environment, None).await
-    }
-
-    /// Starts a function that knows its URL: the events name the host of a real function URL.
-    pub async fn start_with_url(command: &mut Command, environment: &[(&str, &str)]) -> Self {
-        Self::start_as(command, environment, Some("TOOLS_PUBLIC_URL")).await
-    }
-
-    async fn start_as(
-        command: &mut Command,
-        environment: &[(&str, &str)],
-        names_url: Option<&str>,
-    ) -> Self {
         let mut started = None;
         let served = Served::start_with(async |url| {
-            let url = names_url.map(|name| (name, url));
-            let environment: Vec<_> = environment.iter().copied().chain(url).collect();
+            let environment = [environment, &[("TOOLS_PUBLIC_URL", url)]].concat();
             let platform = Platform::start(command, &[], &environment).await;
-            let platform = Arc::new(Mutex::new(platform));
-            started = Some(Arc::clone(&platform));
-            Router::new().fallback(forward).with_state(platform)
+            let platform = started.insert(Arc::new(Mutex::new(platform)));
+            Router::new()
+                .fallback(forward)
+                .with_state(Arc::clone(platform))
         });
         let served = served.await;
         Self {

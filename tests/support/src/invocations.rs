@@ -4,7 +4,7 @@
 //! another one, and an instance that does not answer before its deadline is stopped.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     process::Command,
     sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
@@ -83,15 +83,15 @@ pub struct Function {
     pub url: String,
     lambda: Arc<Lambda>,
     _url: Served,
-    _api: Served,
+    api: Served,
 }
 
 struct Lambda {
     command: fn() -> Command,
-    environment: Vec<(String, String)>,
+    /// The domain that events name in place of that of a function URL.
+    domain: Option<&'static str>,
+    environment: Mutex<Vec<(String, String)>>,
     idle: Mutex<VecDeque<Platform>>,
-    /// The processes that handle events, and these events.
-    busy: Mutex<BTreeMap<u32, Value>>,
     limits: Mutex<Limits>,
     treatment: Mutex<Treatment>,
     /// The events with which the function has invoked itself.
@@ -105,42 +105,45 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Function {
     /// Starts a function with two instances, which get these variables.
     pub async fn start(command: fn() -> Command, environment: &[(&str, &str)]) -> Self {
-        let mut lambda = None;
-        let api = Served::start_with(async |url| {
-            let own = ("AWS_ENDPOINT_URL_LAMBDA", url);
-            let all = environment.iter().copied().chain([own]);
-            let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let started = lambda.insert(Arc::new(Lambda {
-                command,
-                environment: all.collect(),
-                idle: Mutex::default(),
-                busy: Mutex::default(),
-                limits: Mutex::default(),
-                treatment: Mutex::new(Treatment::Deliver),
-                invocations: Mutex::default(),
-            }));
-            Router::new()
-                .route(
-                    "/2015-03-31/functions/{name}/invocations",
-                    post(accept_invocation),
-                )
-                .with_state(Arc::clone(started))
+        let function = Self::behind(command, None).await;
+        function.deploy(environment).await;
+        function
+    }
+
+    /// Starts the entry point of a function that is not deployed yet, with this domain in its events.
+    pub async fn behind(command: fn() -> Command, domain: Option<&'static str>) -> Self {
+        let lambda = Arc::new(Lambda {
+            command,
+            domain,
+            environment: Mutex::default(),
+            idle: Mutex::default(),
+            limits: Mutex::default(),
+            treatment: Mutex::new(Treatment::Deliver),
+            invocations: Mutex::default(),
         });
-        let api = api.await;
-        let lambda = lambda.unwrap();
-        for _ in 0..2 {
-            let platform = lambda.start().await;
-            locked(&lambda.idle).push_back(platform);
-        }
-        let router = Router::new()
-            .fallback(forward)
-            .with_state(Arc::clone(&lambda));
-        let url = Served::start(router).await;
+        let path = "/2015-03-31/functions/{name}/invocations";
+        let api = Router::new().route(path, post(accept_invocation));
+        let api = Served::start(api.with_state(Arc::clone(&lambda))).await;
+        let url = Router::new().fallback(forward);
+        let url = Served::start(url.with_state(Arc::clone(&lambda))).await;
         Self {
             url: url.url.clone(),
             lambda,
             _url: url,
-            _api: api,
+            api,
+        }
+    }
+
+    /// Replaces the idle instances with two new ones, which get these variables.
+    pub async fn deploy(&self, environment: &[(&str, &str)]) {
+        let own = ("AWS_ENDPOINT_URL_LAMBDA", &*self.api.url);
+        let all = environment.iter().copied().chain([own]);
+        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        *locked(&self.lambda.environment) = all.collect();
+        locked(&self.lambda.idle).clear();
+        for _ in 0..2 {
+            let platform = self.lambda.start().await;
+            locked(&self.lambda.idle).push_back(platform);
         }
     }
 
@@ -167,18 +170,6 @@ impl Function {
         self.lambda.invoke(event, limit, client_context).await
     }
 
-    /// Kills the process that handles this event, as the kernel does; returns false if there is none.
-    pub fn kill(&self, event: &Value) -> bool {
-        let busy = locked(&self.lambda.busy);
-        let process = busy.iter().find(|(_, handled)| *handled == event);
-        process.is_some_and(|(id, _)| {
-            let status = Command::new("kill")
-                .args(["-KILL", &id.to_string()])
-                .status();
-            status.unwrap().success()
-        })
-    }
-
     /// Takes the lines that idle instances have printed.
     pub fn lines(&self) -> Vec<String> {
         let idle = locked(&self.lambda.idle);
@@ -195,10 +186,9 @@ impl Drop for Function {
 
 impl Lambda {
     async fn start(&self) -> Platform {
-        let environment = self.environment.iter();
-        let environment: Vec<_> = environment
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
+        let environment = locked(&self.environment).clone();
+        let environment = environment.iter().map(|(name, it)| (&**name, &**it));
+        let environment: Vec<_> = environment.collect();
         Platform::start(&mut (self.command)(), &[], &environment).await
     }
 
@@ -209,8 +199,6 @@ impl Lambda {
             Some(platform) => platform,
             None => self.start().await,
         };
-        let process = platform.function.child.id();
-        locked(&self.busy).insert(process, event.clone());
         // The time that an instance takes to start is not the invocation's.
         let delivered = platform.deliver(event, limit, client_context).await;
         let deadline = delivered + limit;
@@ -222,7 +210,6 @@ impl Lambda {
                 break report;
             }
         };
-        locked(&self.busy).remove(&process);
         // An instance without a report is dropped, which stops it.
         let Some((failed, body, _)) = report else {
             return End::Died;
@@ -274,7 +261,11 @@ async fn accept_invocation(
 async fn forward(State(lambda): State<Arc<Lambda>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, LARGEST_BODY).await.unwrap();
-    let event = event_of(&parts, &body);
+    let mut event = event_of(&parts, &body);
+    if let Some(domain) = lambda.domain {
+        event["headers"]["host"] = domain.into();
+        event["requestContext"]["domainName"] = domain.into();
+    }
     let Limits {
         request, source, ..
     } = *locked(&lambda.limits);

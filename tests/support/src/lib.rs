@@ -29,12 +29,13 @@ pub mod sam;
 pub mod sign_in;
 
 use axum::{Router, body::Body, response::Response};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
@@ -42,6 +43,19 @@ use std::{
 /// Returns a file of the repository.
 pub fn repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+/// Returns the files in a folder of the repository and in all folders below it.
+pub fn files_below(folder: &str) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![repository(folder)]);
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let (below, own): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+        folders.extend(below);
+        files.extend(own);
+    }
+    files
 }
 
 /// Returns a program that `tests/all` installs.
@@ -131,6 +145,29 @@ pub fn assert_program() {
     );
 }
 
+/// Runs a program with a text on its standard input; returns its output.
+pub fn fed(command: &mut Command, input: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // The program may print, and even end, before it has read everything.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+/// Returns a loopback address that is free until a program listens there.
+pub fn free_address() -> SocketAddr {
+    let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+    probe.local_addr().unwrap()
+}
+
 /// A process and its output. It is killed when dropped, also when the test panics.
 pub struct Running {
     /// The process.
@@ -193,6 +230,18 @@ impl Running {
         self.child.kill().unwrap();
         // Waits for the end of the pipe: the reading thread may lag behind the process.
         self.lines.iter().collect()
+    }
+
+    /// Starts a server that listens at this address within `seconds`.
+    pub async fn listening(command: &mut Command, address: SocketAddr, seconds: u64) -> Self {
+        let mut running = Self::start(command);
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        while TcpStream::connect(address).is_err() {
+            assert!(!running.has_ended_within(0), "{command:?} ends");
+            assert!(Instant::now() < deadline, "{command:?} does not listen");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        running
     }
 
     /// Starts a local tool server on a free port; returns it and its URL.
@@ -272,7 +321,7 @@ impl Served {
 
     /// Serves a router that depends on its own URL.
     pub async fn start_with(router: impl AsyncFnOnce(&str) -> Router) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = router(&url).await;
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });

@@ -12,8 +12,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::{
+    files_below,
     lambda::{event, invoke_on},
-    repository,
 };
 
 /// The mark: part of every secret value, and of nothing else.
@@ -28,23 +28,18 @@ pub const TWILIO: &str = "AC00000000000000000000000000000000:token-Xmark-0123456
 
 /// Returns all events of the repository, with a marked value wherever a client can put a secret.
 pub fn marked_events() -> Vec<Value> {
-    let mut events = Vec::new();
-    let mut folders = vec![repository("events")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.to_string_lossy();
-            let is_beside = [".expected.json", ".client-context.json"];
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".json") && !is_beside.iter().any(|it| name.ends_with(it)) {
-                let mut event = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-                mark(&mut event);
-                events.push(event);
-            }
-        }
-    }
-    events
+    let is_event = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        let is_beside = [".expected.json", ".client-context.json"];
+        name.ends_with(".json") && !is_beside.iter().any(|it| name.ends_with(it))
+    };
+    let paths = files_below("events").into_iter().filter(is_event);
+    let marked = paths.map(|path| {
+        let mut event = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        mark(&mut event);
+        event
+    });
+    marked.collect()
 }
 
 fn mark(event: &mut Value) {

@@ -107,17 +107,9 @@ impl Peer {
     }
 
     fn check(&self, server: &str, answers: &Value, unauthorized: &str) {
-        self.check_calls(server, answers);
-        let is_unauthorized = contains(&answers["unauthorized"], unauthorized);
-        assert!(is_unauthorized, "{}, {server}: {answers:#}", self.name);
-    }
-
-    /// Checks the list and the calls, for a server without keys.
-    ///
-    /// # Panics
-    /// If an answer is not the expected one.
-    pub fn check_calls(&self, server: &str, answers: &Value) {
         let context = format!("{}, {server}: {answers:#}", self.name);
+        let is_unauthorized = contains(&answers["unauthorized"], unauthorized);
+        assert!(is_unauthorized, "{context}");
         assert_eq!(answers["tools"], json!(TOOLS), "{context}");
         let outcomes = answers["outcomes"].as_array().expect(&context);
         assert_eq!(outcomes.len(), table().len(), "{context}");

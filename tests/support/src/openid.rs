@@ -10,9 +10,6 @@ use serde_json::Value;
 
 use crate::{Running, repository};
 
-/// The scope that the Gmail tool requires.
-pub const SCOPE: &str = "https://www.googleapis.com/auth/gmail.readonly";
-
 /// A running provider, stopped when dropped.
 pub struct OpenId {
     /// Its URL, which is also its issuer.

@@ -1,12 +1,8 @@
 //! Prism, a mock server of APIs, which checks requests against an OpenAPI document.
 
-use std::{
-    net::{TcpListener, TcpStream},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::process::Command;
 
-use crate::{Running, node, repository};
+use crate::{Running, free_address, node, repository};
 
 /// A running server. It ends when it is dropped.
 pub struct Prism {
@@ -17,34 +13,21 @@ pub struct Prism {
 
 impl Prism {
     /// Starts a server for one of the documents that tests/install brings.
-    pub fn start(document: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
+    pub async fn start(document: &str) -> Self {
+        let address = free_address();
         let script = "target/openapi-tools/node_modules/@stoplight/prism-cli/dist/index.js";
         let mut command = Command::new(node());
         command
             .arg(repository(script))
-            .args(["mock", "--host", "127.0.0.1"]);
-        command.args([
-            "--port",
-            &address.port().to_string(),
-            "--verboseLevel",
-            "warn",
-        ]);
-        command.arg(repository(&format!(
-            "target/openapi-documents/{document}.json"
-        )));
-        let running = Running::start(&mut command);
-        // It reads the document first.
-        let end = Instant::now() + Duration::from_mins(3);
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < end, "Prism has not started");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            .args(["mock", "--host", "127.0.0.1", "--verboseLevel", "warn"])
+            .args(["--port", &address.port().to_string()])
+            .arg(repository(&format!(
+                "target/openapi-documents/{document}.json"
+            )));
         Self {
             url: format!("http://{address}"),
-            _running: running,
+            // It reads the document first.
+            _running: Running::listening(&mut command, address, 180).await,
         }
     }
 }

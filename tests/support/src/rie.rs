@@ -5,15 +5,13 @@
 
 use std::{
     ffi::OsStr,
-    net::{TcpListener, TcpStream},
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use crate::{Running, isolated, lambda::LAMBDA, repository};
+use crate::{Running, free_address, isolated, lambda::LAMBDA, repository};
 
 /// The emulator and the program that it runs, both stopped when dropped.
 pub struct Rie {
@@ -25,24 +23,17 @@ pub struct Rie {
 impl Rie {
     /// Runs a program with these environment variables.
     pub async fn start(program: impl AsRef<OsStr>, environment: &[(&str, &str)]) -> Self {
-        // Both are free until the emulator listens there.
-        let probes = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [invoke, runtime] = probes.map(|probe| probe.local_addr().unwrap().to_string());
+        let (invoke, runtime) = (free_address(), free_address());
         let mut command = isolated(Command::new(emulator()));
         command
-            .args(["--runtime-interface-emulator-address", &invoke])
-            .args(["--runtime-api-address", &runtime])
+            .args(["--runtime-interface-emulator-address", &invoke.to_string()])
+            .args(["--runtime-api-address", &runtime.to_string()])
             .arg(program)
             .envs(LAMBDA)
             .env("TOOLS_AUTH", "none")
             .envs(environment.iter().copied())
             .stderr(Stdio::null());
-        let running = Running::start(&mut command);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(&invoke).is_err() {
-            assert!(Instant::now() < deadline, "the emulator does not listen");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let running = Running::listening(&mut command, invoke, 20).await;
         let url = format!("http://{invoke}");
         Self { url, running }
     }

@@ -67,7 +67,13 @@ impl Template {
         let mut values = items.iter().map(|it| self.evaluate(it, parameters));
         match function {
             "Condition" => self.holds(argument.as_str().unwrap(), parameters),
-            "Fn::Equals" => self.text(&items[0], parameters) == self.text(&items[1], parameters),
+            "Fn::Equals" => {
+                let texts = items
+                    .iter()
+                    .map(|it| text_of(&self.resolve(it, parameters)));
+                let texts: Vec<_> = texts.collect();
+                texts[0] == texts[1]
+            }
             "Fn::Not" => !values.next().unwrap(),
             "Fn::And" => values.all(|value| value),
             "Fn::Or" => values.any(|value| value),
@@ -75,15 +81,11 @@ impl Template {
         }
     }
 
-    /// Returns a text, or the value of the parameter that it refers to.
-    fn text(&self, value: &Value, parameters: &Parameters<'_>) -> String {
-        let Some(name) = value["Ref"].as_str() else {
-            return text_of(value);
-        };
+    /// Returns the value of a parameter.
+    fn value_of(&self, name: &str, parameters: &Parameters<'_>) -> String {
         let given = parameters.iter().find(|(known, _)| *known == name);
-        given
-            .map_or(&*self.defaults[name], |(_, value)| value)
-            .to_owned()
+        let value = given.map_or(&*self.defaults[name], |(_, value)| value);
+        value.to_owned()
     }
 
     fn resolve(&self, value: &Value, parameters: &Parameters<'_>) -> Value {
@@ -103,7 +105,7 @@ impl Template {
             (Some(("Fn::Sub", Value::String(text))), _) => {
                 let mut text = text.clone();
                 for name in self.defaults.keys() {
-                    let value = self.text(&json!({"Ref": name}), parameters);
+                    let value = self.value_of(name, parameters);
                     text = text.replace(&format!("${{{name}}}"), &value);
                 }
                 if text.contains("${") {
@@ -112,8 +114,8 @@ impl Template {
                     text.into()
                 }
             }
-            (Some(("Ref", name)), _) if self.defaults.contains_key(name.as_str().unwrap()) => {
-                self.text(value, parameters).into()
+            (Some(("Ref", Value::String(name))), _) if self.defaults.contains_key(name) => {
+                self.value_of(name, parameters).into()
             }
             (_, Value::Array(items)) => {
                 let items = items.iter().map(|it| self.resolve(it, parameters));

@@ -1,11 +1,6 @@
 //! Calls from an AgentCore Gateway, and the schemas of its targets.
 
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 use test_support::{
@@ -28,55 +23,6 @@ fn context(tool: &str) -> Value {
         "bedrockAgentCoreTargetId": "TARGET1",
         "bedrockAgentCorePropagatedHeaders": {"x-user-id": "ada"},
     }})
-}
-
-/// Runs a Python program with this input; returns what it prints.
-pub(crate) fn run(
-    python: &Path,
-    program: &str,
-    environment: &[(&str, &str)],
-    input: &str,
-) -> String {
-    let mut command = isolated(Command::new(python));
-    command.arg(repository(&format!("tests/agentcore/{program}.py")));
-    command.envs(environment.iter().copied());
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    // The program may print before it has read everything.
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let printed = stdout_of(&child.wait_with_output().unwrap());
-    writer.join().unwrap().unwrap();
-    printed
-}
-
-/// Whoever invokes decides what an event is, and for a gateway the event is nothing but arguments.
-#[tokio::test]
-#[ignore = "needs AWS SAM; run tests/all"]
-async fn a_gateway_calls_the_tool_in_its_context_with_the_event_as_arguments() {
-    let settings = [("TOOLS_EVENTS", "agentcore,direct")];
-    let function = Rie::start(toolbox().get_program(), &settings).await;
-    let whole = context("calc___Calculator_Add").to_string();
-    let add = json!({"a": 10, "b": 5});
-    let answer = function.invoke_with(&add, whole.as_bytes()).await;
-    let expected = json!({
-        "content": [{"type": "text", "text": r#"{"result":15}"#}],
-        "structuredContent": {"result": 15},
-        "isError": false,
-    });
-    assert_eq!(answer, expected);
-    // Nor does the event decide where the context cannot be read.
-    let call = json!({"tool_id": "Calculator.Add", "input": add});
-    let error = function.invoke_with(&call, &whole.as_bytes()[1..]).await;
-    assert_eq!(error["errorType"], "UnsupportedEvent", "{error}");
-    let lines = function.end();
-    let caller = r#""caller":"agentcore gateway-1 TARGET1""#;
-    assert!(lines.iter().any(|it| it.contains(caller)), "{lines:?}");
 }
 
 #[tokio::test]

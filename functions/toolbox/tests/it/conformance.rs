@@ -9,6 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use jsonschema::Validator;
 use lambda_tools::Toolkit;
 use serde_json::{Value, json};
+use test_support::files_below;
 use toolbox::Endpoints;
 
 use crate::support::repository;
@@ -60,27 +61,16 @@ struct Pair {
 }
 
 fn pairs() -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    let mut folders = vec![repository("events")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Some(name) = name.strip_suffix(".expected.json") {
-                let name = name.to_owned();
-                let event = read(Path::new(&format!("{name}.json")));
-                let expected = read(&path);
-                pairs.push(Pair {
-                    name,
-                    event,
-                    expected,
-                });
-            }
-        }
-    }
-    pairs
+    let files = files_below("events").into_iter();
+    let pairs = files.filter_map(|path| {
+        let name = path.to_str()?.strip_suffix(".expected.json")?.to_owned();
+        Some(Pair {
+            event: read(Path::new(&format!("{name}.json"))),
+            expected: read(&path),
+            name,
+        })
+    });
+    pairs.collect()
 }
 
 fn is_oxp(pair: &Pair) -> bool {

@@ -1,17 +1,18 @@
 //! The compiled program as a Lambda function.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use test_support::{
     aws::CREDENTIALS,
+    fed,
     lambda::{Platform, Report, event, invoke_on},
     rie::Rie,
 };
 
 use crate::{
-    agentcore::run,
-    support::{repository, toolbox},
+    clients::stdout_of,
+    support::{isolated, repository, toolbox},
 };
 
 /// Runs the toolbox on these events, each with its time limit; returns a report for each.
@@ -20,24 +21,6 @@ pub(crate) async fn invoke(
     environment: &[(&str, &str)],
 ) -> Vec<Report> {
     invoke_on(&mut toolbox(), events, environment).await.0
-}
-
-#[tokio::test]
-#[ignore = "needs AWS SAM; run tests/all"]
-async fn the_binary_is_a_lambda_function() {
-    let function = Rie::start(toolbox().get_program(), &[]).await;
-    let answer = function.invoke(&event("sources/http-api")).await;
-    assert_eq!(answer["statusCode"], 200, "{answer}");
-    let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-    assert_eq!(body["value"], 15);
-    let queue = json!({"Records": [{"eventSource": "aws:sqs"}]});
-    for unknown in [queue, json!("nonsense")] {
-        let error = function.invoke(&unknown).await;
-        assert_eq!(error["errorType"], "UnsupportedEvent", "{error}");
-    }
-    // The process goes on.
-    let answer = function.invoke(&event("sources/alb")).await;
-    assert_eq!(answer["statusDescription"], "200 OK");
 }
 
 /// AWS's client for Lambda functions sends the messages of MCP as events.
@@ -55,12 +38,12 @@ async fn a_client_of_aws_speaks_mcp_by_invoking_the_function() {
         json!({"name": "Calculator_Ad", "arguments": {}}),
     ];
     let input = calls.map(|it| it.to_string()).join("\n") + "\n";
-    let printed = tokio::task::block_in_place(|| {
-        let python = repository("target/venv-aws/bin/python");
-        let environment = [("AWS_ENDPOINT_URL_LAMBDA", &*function.url)];
-        let environment = [&environment[..], &CREDENTIALS].concat();
-        run(&python, "lambda_client", &environment, &input)
-    });
+    let mut client = isolated(Command::new(repository("target/venv-aws/bin/python")));
+    client
+        .arg(repository("tests/agentcore/lambda_client.py"))
+        .env("AWS_ENDPOINT_URL_LAMBDA", &function.url)
+        .envs(CREDENTIALS);
+    let printed = stdout_of(&tokio::task::block_in_place(|| fed(&mut client, &input)));
     let results: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -86,36 +69,33 @@ async fn a_client_context_decides_who_invokes_and_fails_no_other_invocation() {
         let (open, close) = ("[".repeat(900), "]".repeat(900));
         format!(r#"{{"custom": {{{inner}"deep": {open}{close}}}}}"#)
     };
-    for (context, is_gateway) in [
-        (format!(r#"{{"custom": {{{tool}}}}}"#).into_bytes(), true),
-        (deep(&format!("{tool}, ")).into_bytes(), true),
-        (
-            br#"{"client": {}, "custom": {"x": 1, "BEDROCKAGENTCORE": null}}"#.to_vec(),
-            true,
-        ),
-        (
-            br#"{"custom": {"bedrockagentcoreX": {"a": "\ud800"}}}"#.to_vec(),
-            true,
-        ),
+    let tool_alone = format!(r#"{{"custom": {{{tool}}}}}"#);
+    let (deep_with_tool, deep) = (deep(&format!("{tool}, ")), deep(""));
+    let of_gateways: [&[u8]; 5] = [
+        tool_alone.as_bytes(),
+        deep_with_tool.as_bytes(),
+        br#"{"client": {}, "custom": {"x": 1, "BEDROCKAGENTCORE": null}}"#,
+        br#"{"custom": {"bedrockagentcoreX": {"a": "\ud800"}}}"#,
         // Headers of clients need not be UTF-8.
-        (
-            b"{\"custom\": {\"bedrockAgentCoreX\": \"\xff\"}}".to_vec(),
-            true,
-        ),
-        (deep("").into_bytes(), false),
-        (Vec::new(), false),
-        (b"null".to_vec(), false),
-        (b"not JSON".to_vec(), false),
-        (b"\xff".to_vec(), false),
-        (r#"{"custom": {"größe": "日本"}}"#.into(), false),
-        (
-            br#"{"custom": {"a": "bedrockAgentCoreToolName"}}"#.to_vec(),
-            false,
-        ),
-    ] {
+        b"{\"custom\": {\"bedrockAgentCoreX\": \"\xff\"}}",
+    ];
+    let of_others: [&[u8]; 7] = [
+        deep.as_bytes(),
+        b"",
+        b"null",
+        b"not JSON",
+        b"\xff",
+        r#"{"custom": {"größe": "日本"}}"#.as_bytes(),
+        br#"{"custom": {"a": "bedrockAgentCoreToolName"}}"#,
+    ];
+    let of_gateways = of_gateways.map(|it| (it, true));
+    for (context, is_gateway) in of_gateways
+        .into_iter()
+        .chain(of_others.map(|it| (it, false)))
+    {
         for event in [event("sources/alb"), json!({}), json!({"tool_id": "A.B"})] {
-            let (failed, answer, _) = platform.invoke_with(&event, &context).await;
-            let context = String::from_utf8_lossy(&context);
+            let (failed, answer, _) = platform.invoke_with(&event, context).await;
+            let context = String::from_utf8_lossy(context);
             assert_eq!(failed, is_gateway, "{context} {event} {answer}");
             if failed {
                 assert_eq!(answer["errorType"], "UnsupportedEvent", "{context}");

@@ -8,5 +8,4 @@ mod containers;
 mod documents;
 mod explorer;
 mod figma;
-mod first_deployment;
-mod guides_on_aws;
+mod pages_on_aws;

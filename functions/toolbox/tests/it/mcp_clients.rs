@@ -3,7 +3,7 @@
 //! They come from PyPI and npm. `tests/all` installs them and runs these tests; a plain `cargo test`
 //! lists them as ignored. The client for Rust is tested in `tests/peers`.
 
-use std::{ffi::OsStr, process::Command};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::{
@@ -12,26 +12,17 @@ use test_support::{
 };
 
 use crate::{
-    clients::stdout_of,
-    support::{installed, repository, toolbox},
+    clients::{json_of, node_script, python},
+    support::{repository, toolbox},
 };
 
 /// Part of the server's error for an unknown tool.
 const DID_YOU_MEAN: &str = "did you mean Calculator_Add?";
 
-/// Returns a program that is stopped if it does not end by itself.
-pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", "60"]).arg(program);
-    command
-}
-
 /// Lets a program make the calls of all MCP peers; returns what it prints.
-fn answers_of(command: &mut Command, url: &str, mode: Option<&str>) -> Value {
+fn answers_of(command: &mut Command, url: &str, mode: &str) -> Value {
     let calls = json!(calls()).to_string();
-    command.args([url, KEY, WRONG_KEY, &calls]).args(mode);
-    let stdout = stdout_of(&tokio::task::block_in_place(|| command.output()).unwrap());
-    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+    json_of(command.args([url, KEY, WRONG_KEY, &calls]).arg(mode))
 }
 
 #[test]
@@ -46,8 +37,7 @@ fn the_sdks_accept_the_requests_in_the_page() {
     assert_eq!(requests.len(), 2);
     for request in requests {
         let is_accepted = |request: &str| {
-            let mut command = limited(installed("python"));
-            command.arg(repository("functions/toolbox/tests/requests.py"));
+            let mut command = python("functions/toolbox/tests/requests.py");
             command.arg(request).status().unwrap().success()
         };
         assert!(is_accepted(&request), "{request}");
@@ -69,9 +59,8 @@ async fn the_published_mcp_client_works_in_both_eras() {
             unauthorized: ["MCPError"; 2],
         };
         let client = async |url: String| {
-            let mut command = limited(installed("python"));
-            command.arg(repository("functions/toolbox/tests/mcp_client.py"));
-            answers_of(&mut command, &url, Some(mode))
+            let mut command = python("functions/toolbox/tests/mcp_client.py");
+            answers_of(&mut command, &url, mode)
         };
         peer.verify(toolbox, client).await;
     }
@@ -88,11 +77,8 @@ async fn the_published_typescript_clients_work() {
             unknown_tool: DID_YOU_MEAN,
             unauthorized: ["401"; 2],
         };
-        let client = async |url: String| {
-            let mut command = limited("node");
-            command.arg(repository("target/conformance/mcp_clients.mjs"));
-            answers_of(&mut command, &url, Some(name))
-        };
+        let client =
+            async |url: String| answers_of(&mut node_script("mcp_clients.mjs"), &url, name);
         peer.verify(toolbox, client).await;
     }
 }
@@ -100,6 +86,7 @@ async fn the_published_typescript_clients_work() {
 /// Tests that take too long for every change: `.ci/long` installs what they need, and runs them.
 mod long {
     use super::*;
+    use crate::clients::{limited, stdout_of};
     use lambda_tools::{Server, Toolkit};
     use lambda_tools_openapi::OpenApi;
     use test_support::Served;

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use toolbox::Endpoints;
 
 use crate::{
-    clients::stdout_of,
-    mcp_clients::limited,
+    clients::{json_of, limited, python, stdout_of},
     support::{Running, installed, repository, toolbox},
 };
 use events::faults;
@@ -108,10 +107,8 @@ fn a_generated_client_calls_the_tools() {
         .arg("--output-path")
         .arg(folder.join("generated")));
     assert!(!printed.contains("Warning"), "{printed}");
-    let client = repository("functions/toolbox/tests/openapi/client.py");
-    let mut python = limited(installed("python"));
-    let printed = run(python.arg(client).arg(&folder).args([&*url, KEY]));
-    let mut printed: Value = serde_json::from_str(&printed).unwrap();
+    let mut client = python("functions/toolbox/tests/openapi/client.py");
+    let mut printed = json_of(client.arg(&folder).args([&*url, KEY]));
     assert_eq!(printed["value"].take().as_f64(), Some(15.0));
     let expected = json!({
         "value": null,

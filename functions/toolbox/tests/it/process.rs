@@ -1,8 +1,9 @@
 //! The compiled program as a local server.
 
-use std::{net::TcpListener, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use test_support::free_address;
 
 use crate::support::{Running, toolbox};
 
@@ -56,26 +57,10 @@ fn the_printed_curl_line_works() {
     assert_eq!(answer["success"], true, "{line}: {answer}");
 }
 
-#[test]
-fn a_port_in_use_is_a_clear_error() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let output = toolbox().env("PORT", &port).output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text.contains(&format!("cannot listen on 127.0.0.1:{port}")),
-        "{text}"
-    );
-    assert!(text.contains("PORT=9001 cargo run"), "{text}");
-}
-
 #[cfg(unix)]
 #[tokio::test]
 async fn a_server_whose_output_nobody_reads_continues() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_address().port();
     let mut command = toolbox();
     command
         .env("PORT", port.to_string())

@@ -7,12 +7,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use test_support::{node, openid::OpenId};
+use test_support::openid::OpenId;
 
 use crate::{
-    clients::stdout_of,
-    mcp_clients::limited,
-    support::{Running, faults, installed, repository},
+    clients::{json_of, node_script, python},
+    support::{Running, faults},
 };
 
 pub(crate) const NEEDED: &str = "mail.read";
@@ -41,20 +40,13 @@ impl Client {
     pub(crate) fn call(self, url: &str, user: &str) -> Value {
         let is_python = Path::new(self.script).extension() == Some("py".as_ref());
         let mut command = if is_python {
-            let mut command = limited(installed("python"));
-            command.arg(repository("functions/toolbox/tests").join(self.script));
-            command
+            python(&format!("functions/toolbox/tests/{}", self.script))
         } else {
-            let mut command = limited(node());
-            command.arg(repository("target/conformance").join(self.script));
-            command
+            node_script(self.script)
         };
         command.args([&format!("{url}/mcp"), user, "--mode", self.mode]);
         command.args(["--tool", "Mail_Whose", "--arguments", "{}"]);
-        command.args(["--step-up", "Mail_Send"]);
-        let output = tokio::task::block_in_place(|| command.output()).unwrap();
-        let stdout = stdout_of(&output);
-        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+        json_of(command.args(["--step-up", "Mail_Send"]))
     }
 }
 

@@ -4,16 +4,15 @@
 //! The providers and the clients come from npm and PyPI. `tests/all` installs them and runs these
 //! tests; a plain `cargo test` lists them as ignored.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use test_support::{
-    aws::CREDENTIALS, dynamodb::DynamoDb, function_url::FunctionUrl, node, openid::OpenId,
+    aws::CREDENTIALS, dynamodb::DynamoDb, function_url::FunctionUrl, openid::OpenId,
 };
 
 use crate::{
-    clients::stdout_of,
-    mcp_clients::limited,
+    clients::{json_of, node_script},
     sign_in::{CLIENTS, Client, NEEDED, NEEDED_BY_SEND},
-    support::{Running, faults, repository},
+    support::{Running, faults},
 };
 
 const TABLE: &str = "grants";
@@ -47,7 +46,7 @@ async fn function(provider: &OpenId) -> (FunctionUrl, DynamoDb) {
     variables.extend(CREDENTIALS);
     variables.push(("TOOLS_OAUTH_TABLE", TABLE));
     variables.push(("AWS_ENDPOINT_URL_DYNAMODB", &address));
-    let function = FunctionUrl::start_with_url(&mut faults(), &variables).await;
+    let function = FunctionUrl::start(&mut faults(), &variables).await;
     allow_redirect(provider, &function.url).await;
     (function, table)
 }
@@ -108,11 +107,8 @@ async fn published_clients_ask_for_another_scope_when_a_tool_needs_it() {
 async fn the_conformance_suite_for_authorization_servers_passes() {
     let provider = OpenId::start();
     let (function, _table) = function(&provider).await;
-    let script = repository("target/conformance/conformance_authorization.mjs");
-    let mut suite = limited(node());
-    suite.arg(script).args([&function.url, "alice"]);
-    let output = tokio::task::block_in_place(|| suite.output());
-    let seen: Value = serde_json::from_str(&stdout_of(&output.unwrap())).unwrap();
+    let mut suite = node_script("conformance_authorization.mjs");
+    let seen = json_of(suite.args([&function.url, "alice"]));
     let checks = json!({
         "authorization-server-metadata": "SUCCESS",
         "authorization-server-metadata-cimd": "SUCCESS",

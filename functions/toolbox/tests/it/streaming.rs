@@ -13,13 +13,11 @@ use test_support::{
     function_url::FunctionUrl,
     lambda::{Answer, LONG, Platform, Streamed, event},
     mcp::LEGACY,
-    node, repository,
 };
 
 use crate::{
-    clients::stdout_of,
-    mcp_clients::limited,
-    support::{faults, installed},
+    clients::{json_of, node_script, python},
+    support::faults,
 };
 
 const STREAMING: (&str, &str) = ("TOOLS_STREAMING", "function-url,rest-api");
@@ -178,8 +176,7 @@ async fn every_response_to_a_source_in_the_setting_has_a_prelude_and_no_other() 
 fn seen_by(mut client: Command, url: &str, more: &[&str]) -> Value {
     let input = json!({"to": 5, "step_ms": 400}).to_string();
     client.args([url, "Long_Report", "--arguments", &input]);
-    let output = tokio::task::block_in_place(|| client.args(more).output());
-    serde_json::from_str(&stdout_of(&output.unwrap())).unwrap()
+    json_of(client.args(more))
 }
 
 /// The tool takes 2 seconds: longer than the last two clients wait, but for progress.
@@ -188,16 +185,8 @@ fn seen_by(mut client: Command, url: &str, more: &[&str]) -> Value {
 async fn the_published_clients_show_progress_which_extends_their_limits() {
     let function = FunctionUrl::start(&mut long(), &[STREAMING]).await;
     let url = format!("{}/mcp", function.url);
-    let python = || {
-        let mut command = limited(installed("python"));
-        command.arg(repository("tests/long_calls/progress.py"));
-        command
-    };
-    let typescript = || {
-        let mut command = limited(node());
-        command.arg(repository("target/conformance/progress.mjs"));
-        command
-    };
+    let python = || python("tests/long_calls/progress.py");
+    let typescript = || node_script("progress.mjs");
     for (client, seen) in [
         ("Python", seen_by(python(), &url, &["--mode", "legacy"])),
         ("Python", seen_by(python(), &url, &["--mode", "2026-07-28"])),

@@ -3,18 +3,22 @@
 //! The programs are started with what their readers do wrong. The responses in `events/` count, too:
 //! another test compares them with those of the program. `long/claude_code.rs` has those of Claude Code.
 
-use std::{fs, net::TcpListener, path::Path, process::Command, time::Duration};
+use std::{fs, net::TcpListener, process::Command, time::Duration};
 
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::{
     aws::{CREDENTIALS, Emulator},
     documents::quoted,
+    files_below,
     lambda::{LONG, invoke_on},
     repository,
 };
 
-use crate::support::{Running, faults, toolbox};
+use crate::{
+    settings::error_with,
+    support::{Running, faults, toolbox},
+};
 
 /// Returns the messages in the first columns of the page's tables. The table of what others say has
 /// none.
@@ -64,13 +68,6 @@ fn mistake_in_a_tool(description: &str) -> String {
     Toolkit::new([tool]).err().unwrap().to_string()
 }
 
-/// Returns what the toolbox says instead of starting.
-fn error_of(variables: &[(&str, &str)]) -> String {
-    let mut command = toolbox();
-    let command = command.env("PORT", "0").envs(variables.iter().copied());
-    String::from_utf8(command.output().unwrap().stderr).unwrap()
-}
-
 /// Returns the line with this text that the local server prints.
 fn line_with(text: &str, variables: &[(&str, &str)]) -> String {
     let mut command = toolbox();
@@ -78,14 +75,12 @@ fn line_with(text: &str, variables: &[(&str, &str)]) -> String {
     Running::start(&mut command).line_with(text, 20)
 }
 
-/// Returns the expected responses, but for those of stores that a file describes.
-fn events(folder: &Path) -> Vec<String> {
+/// Returns the texts in the expected responses, but for those of stores that a file describes.
+fn events() -> Vec<String> {
     let mut texts = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("secrets") {
-            texts.extend(events(&path));
-        } else if path.to_string_lossy().ends_with(".expected.json") {
+    for path in files_below("events") {
+        let path = path.to_str().unwrap();
+        if path.ends_with(".expected.json") && !path.contains("/secrets/") {
             let response = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
             collect_texts(&response, &mut texts);
         }
@@ -264,11 +259,7 @@ async fn sign_in_pages() -> Vec<String> {
 async fn programs_say_every_message_of_the_page() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let github = [
-        ("TOOLS_AUTH", "sign-in"),
-        ("TOOLS_SIGN_IN_PROVIDER", "github"),
-        ("TOOLS_SIGN_IN_CLIENT_ID", "id"),
-    ];
+    let github = "TOOLS_AUTH=sign-in; TOOLS_SIGN_IN_PROVIDER=github; TOOLS_SIGN_IN_CLIENT_ID=id";
     let without_key = [
         ("TOOLS_AUTH", "api-key"),
         ("TOOLS_SECRETS_FILE", "nowhere.env"),
@@ -277,15 +268,15 @@ async fn programs_say_every_message_of_the_page() {
         compiler(),
         mistake_in_a_tool(""),
         mistake_in_a_tool("Says something."),
-        error_of(&[("PORT", &port)]),
-        error_of(&[("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9")]),
-        error_of(&[("HOST", "0.0.0.0")]),
-        error_of(&[("TOOLS_SECRETS", "parameter-store")]),
-        error_of(&github),
+        error_with(&format!("PORT={port}")),
+        error_with("AWS_LAMBDA_RUNTIME_API=127.0.0.1:9"),
+        error_with("HOST=0.0.0.0"),
+        error_with("TOOLS_SECRETS=parameter-store"),
+        error_with(github),
         line_with("TOOLS_ATUH", &[("TOOLS_ATUH", "none")]),
         line_with("is stored", &without_key),
     ];
-    said.extend(events(&repository("events")));
+    said.extend(events());
     said.extend(local_servers().await);
     said.extend(faulty_tools().await);
     said.extend(stores().await);

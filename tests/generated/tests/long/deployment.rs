@@ -59,7 +59,7 @@ impl Account {
         let names = variables.keys().map(|name| &**name);
         environment.extend(names.zip(values.iter().map(|value| &**value)));
         environment.extend(others);
-        let function = FunctionUrl::start_with_url(&mut project.program(), &environment).await;
+        let function = FunctionUrl::start(&mut project.program(), &environment).await;
         let url = json!(format!("{}/", function.url));
         stack.apply(terminal, "update-stack", [&url]);
         function

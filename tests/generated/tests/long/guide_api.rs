@@ -65,7 +65,7 @@ async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
     let parent = parent_without("figma-tools");
     let document = "target/openapi-tools/node_modules/@figma/rest-api-spec/openapi/openapi.yaml";
     fs::copy(repository(document), parent.join("figma.yaml")).unwrap();
-    let prism = Prism::start("figma");
+    let prism = Prism::start("figma").await;
     let (_running, github) = played_github();
     let mut terminal = Terminal::open(&parent, "");
     terminal.set("API_URL", &prism.url);

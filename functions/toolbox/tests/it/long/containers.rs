@@ -5,18 +5,14 @@
 
 use std::{
     fs,
-    io::ErrorKind,
-    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Command,
-    sync::Arc,
     time::Duration,
 };
 
 use axum::{Router, routing::get};
 use serde_json::{Value, json};
-use test_support::{Running, Served, isolated, repository};
-use tokio::{sync::Notify, time::timeout};
+use test_support::{Running, Served, free_address, isolated, repository, requests::Recorder};
 
 use crate::{clients::stdout_of, support::toolbox};
 
@@ -92,23 +88,16 @@ impl Image {
     }
 
     /// Starts a container with these variables on a free port; returns it once it listens.
-    fn start(&self, settings: &[(&str, &str)]) -> Container {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let port_text = port.to_string();
-        let settings = [settings, &[("PORT", &*port_text)]].concat();
-        let mut running = Running::start(&mut self.command(&settings));
-        for _ in 0..400 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                // An address that only a server on all addresses listens at.
-                let url = format!("http://127.0.0.2:{port}");
-                return Container { url, running };
-            }
-            assert_eq!(running.ends_within(0), None, "the server ends");
-            std::thread::sleep(Duration::from_millis(50));
+    async fn start(&self, settings: &[(&str, &str)]) -> Container {
+        let address = free_address();
+        let port = address.port().to_string();
+        let settings = [settings, &[("PORT", &*port)]].concat();
+        let mut command = self.command(&settings);
+        Container {
+            running: Running::listening(&mut command, address, 20).await,
+            // An address that only a server on all addresses listens at.
+            url: format!("http://127.0.0.2:{port}"),
         }
-        panic!("the server does not listen");
     }
 }
 
@@ -159,7 +148,7 @@ async fn the_server_writes_nothing_and_logs_json() {
         "root, or everyone, must be able to create user namespaces: {text}"
     );
 
-    let container = image.start(&[OPEN, ("TOOLS_METRICS", "cloudwatch")]);
+    let container = image.start(&[OPEN, ("TOOLS_METRICS", "cloudwatch")]).await;
     let add = json!({"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}});
     let answer = call(&container.url, &add).await.unwrap();
     assert_eq!(answer["value"], 3, "{answer}");
@@ -179,69 +168,28 @@ async fn the_server_writes_nothing_and_logs_json() {
     assert_eq!(messages.last(), Some(&"Stopped."));
 }
 
-/// An API whose response to a tool comes when the test says so.
-struct SlowApi {
-    served: Served,
-    called: Arc<Notify>,
-    may_answer: Arc<Notify>,
-}
-
-impl SlowApi {
-    async fn start() -> Self {
-        let (called, may_answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let both = (Arc::clone(&called), Arc::clone(&may_answer));
-        let answer = async move || {
-            both.0.notify_one();
-            both.1.notified().await;
-            json!({"resultSizeEstimate": 0}).to_string()
-        };
-        let router = Router::new().route("/gmail/v1/users/me/messages", get(answer));
-        Self {
-            served: Served::start(router).await,
-            called,
-            may_answer,
-        }
-    }
-}
-
-/// Waits until the server refuses connections.
-async fn refuses_connections(url: &str) {
-    let address = url.strip_prefix("http://").unwrap();
-    for _ in 0..200 {
-        let connected = TcpStream::connect(address);
-        if connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the server still accepts connections");
-}
-
 /// For as long as it may take, which is longer than without the setting, or until its limit.
 #[tokio::test]
 #[ignore = "needs the deployable function; run .ci/long"]
-async fn sigterm_lets_running_calls_end_and_accepts_no_others() {
+async fn sigterm_lets_running_calls_end_within_the_limit() {
     for (seconds, is_completed) in [("20", true), ("1", false)] {
         let image = Image::for_test("sigterm");
-        let api = SlowApi::start().await;
-        let settings = [
-            OPEN,
-            ("GMAIL_URL", &*api.served.url),
-            ("SHUTDOWN_SECONDS", seconds),
-        ];
-        let container = image.start(&settings);
+        let requests = Recorder::with_delay(Duration::from_secs(8));
+        let empty = get(async || json!({"resultSizeEstimate": 0}).to_string());
+        let api = Router::new().route("/gmail/v1/users/me/messages", empty);
+        let api = Served::start(requests.layer(api)).await;
+        let settings = [OPEN, ("GMAIL_URL", &api.url), ("SHUTDOWN_SECONDS", seconds)];
+        let container = image.start(&settings).await;
         let url = container.url.clone();
         let context = json!({"user_id": "u", "authorization": [{"id": "google", "token": "t"}]});
         let body = json!({"tool_id": "Gmail.GetEmails", "context": context});
         let answer = tokio::spawn(async move { call(&url, &body).await });
-        let called = timeout(Duration::from_secs(10), api.called.notified()).await;
-        called.expect("the tool calls the API");
+        while requests.count() == 0 {
+            assert!(!answer.is_finished(), "the tool calls the API");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         container.terminate();
-        refuses_connections(&container.url).await;
         if is_completed {
-            tokio::time::sleep(Duration::from_secs(6)).await;
-            assert!(!answer.is_finished());
-            api.may_answer.notify_one();
             let answer = answer.await.unwrap().unwrap();
             assert_eq!(answer["value"], json!({"emails": []}), "{answer}");
             assert_eq!(container.end_within(3).0, Some(0));

@@ -1,13 +1,16 @@
 //! The explorer's page in a real browser, with the compiled programs.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
-use test_support::{Running, chromium, openid::OpenId, repository};
+use test_support::{Running, chromium, fed, openid::OpenId, repository};
 
-use crate::support::{faults, server, toolbox};
+use crate::{
+    clients::stdout_of,
+    support::{faults, server, toolbox},
+};
 use events::Stub;
 
 const KEY: &str = "marked-key-of-a-partner";
@@ -35,20 +38,7 @@ fn text(value: &Value) -> &str {
 
 /// Returns the output of a program that gets a script on its standard input.
 fn output_of(program: &[&str], script: &str) -> String {
-    use std::io::Write;
-
-    let mut child = Command::new(program[0])
-        .args(&program[1..])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(script.as_bytes()).unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{script}");
-    String::from_utf8(output.stdout).unwrap()
+    stdout_of(&fed(Command::new(program[0]).args(&program[1..]), script))
 }
 
 /// Returns the value in a response of any of the three protocols.

@@ -6,7 +6,7 @@ use test_support::{built, lambda::calling, prism::Prism, rie::Rie};
 #[tokio::test]
 #[ignore = "needs what tests/build builds; run .ci/long"]
 async fn the_deployed_function_calls_the_api_as_its_document_says() {
-    let prism = Prism::start("figma");
+    let prism = Prism::start("figma").await;
     let settings = [("API_URL", &*prism.url), ("FIGMA_TOKEN", "figd_token")];
     let function = Rie::start(&built("lambda/figma/bootstrap"), &settings).await;
     let input = json!({"file_key": "abc", "message": "Looks good"});

@@ -1,42 +1,32 @@
 //! Published clients that poll tasks.
 
-use std::process::Command;
-
-use test_support::{invocations::Limits, node};
+use test_support::invocations::Limits;
 
 use super::*;
 use crate::{
-    clients::stdout_of,
-    mcp_clients::limited,
-    support::{installed, repository},
+    clients::{json_of, node_script, python},
+    support::repository,
 };
 
 /// Lets FastMCP's client call the tool that counts; returns what it has seen.
 fn fastmcp(url: &str, input: &Value, options: &[&str]) -> Value {
-    let mut command = limited(installed("python"));
-    command.arg(repository("tests/long_calls/task.py"));
+    let mut command = python("tests/long_calls/task.py");
     command.args([&format!("{url}/mcp"), "Long_Count", "--timeout", "20"]);
     command.args(["--arguments", &input.to_string()]);
-    seen_by(command.args(options))
+    json_of(command.args(options))
 }
 
 /// Does the same with the Inspector's command line; returns the result of the call.
 fn inspector(url: &str) -> Value {
-    let mut command = limited(node());
+    let mut command = node_script("node_modules/.bin/inspector");
     command
-        .arg(repository("target/conformance/node_modules/.bin/inspector"))
         .args(["--cli", &format!("{url}/mcp"), "--transport", "http"])
         .args(["--protocol-era", "modern", "--format", "json"])
         .args(["--stored-auth-only", "--method", "tools/call"])
         .args(["--tool-name", "Long_Count"])
         .args(["--tool-arg", "to=10", "--tool-arg", "step_ms=450"])
         .env("HOME", repository("target/conformance"));
-    seen_by(&mut command)["result"].take()
-}
-
-fn seen_by(command: &mut Command) -> Value {
-    let stdout = stdout_of(&command.output().unwrap());
-    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+    json_of(&mut command)["result"].take()
 }
 
 /// In proportion, this is a tool of ten minutes behind an API that gives up after half a minute:

@@ -21,8 +21,8 @@ use crate::{
 const END: &str = "the end of the block:";
 
 /// A running shell in a folder of its own.
-pub(crate) struct Shell {
-    pub(crate) folder: PathBuf,
+pub(super) struct Shell {
+    pub(super) folder: PathBuf,
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
@@ -31,10 +31,10 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// Starts a shell for a test, in a folder that is used like a clone of the repository. The model of
-    /// Claude Code asks for this tool.
-    pub(crate) async fn start(test: &str, variables: &[(&str, String)], tool: &str) -> Self {
-        let claude = ClaudeCode::new(test);
+    /// Starts a shell in a folder that is used like a clone of the repository. The model of Claude Code
+    /// asks for this tool.
+    pub(super) async fn start(variables: &[(&str, &str)], tool: &str) -> Self {
+        let claude = ClaudeCode::new(tool);
         let folder = claude.home.join("clone");
         fs::create_dir_all(folder.join("docs")).unwrap();
         for file in ["template.yaml", "docs/first-deployment.sh"] {
@@ -52,7 +52,7 @@ impl Shell {
         command
             .env("ANTHROPIC_BASE_URL", &model.url)
             .env("ANTHROPIC_API_KEY", "any");
-        command.envs(variables.iter().map(|(name, value)| (*name, value)));
+        command.envs(variables.iter().copied());
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(b"exec 2>&1\n").unwrap();
@@ -68,7 +68,7 @@ impl Shell {
     }
 
     /// Runs commands; returns their output and the exit code of the last one.
-    pub(crate) fn run(&mut self, commands: &str) -> (String, i32) {
+    pub(super) fn run(&mut self, commands: &str) -> (String, i32) {
         fs::write(self.folder.join("block"), commands).unwrap();
         let script = format!(". ./block </dev/null; printf '\\n{END} %s\\n' $?\n");
         self.input.write_all(script.as_bytes()).unwrap();
