@@ -34,6 +34,11 @@ fn properties(name: &str, parameters: &Parameters<'_>) -> Value {
         .take()
 }
 
+/// Returns the toolbox's variables, with the values of these parameters.
+fn variables(parameters: &Parameters<'_>) -> Value {
+    properties("Toolbox", parameters)["Environment"]["Variables"].take()
+}
+
 fn arn_of(name: &str) -> Value {
     json!({"Fn::GetAtt": [name, "Arn"]})
 }
@@ -79,72 +84,54 @@ fn sam_and_cfn_lint_accept_the_template() {
     assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
 }
 
+/// Parameters; a resource, or a variable of the toolbox; and the value of its property, or of the variable.
+const VALUES: [&str; 25] = [
+    r#" => Hello Architectures ["x86_64"]"#,
+    r#"Architecture=arm64 => Toolbox Architectures ["arm64"]"#,
+    r#"Memory=512 => Toolbox MemorySize "512""#,
+    r#"LogLevel=DEBUG => Toolbox LoggingConfig {"LogFormat": "JSON", "ApplicationLogLevel": "DEBUG", "LogGroup": {"Ref": "ToolboxLog"}}"#,
+    r#"AlarmEmail=ops@example.com => Alarms Subscription [{"Protocol": "email", "Endpoint": "ops@example.com"}]"#,
+    r#" => Toolbox VpcConfig null"#,
+    r#"SubnetIds=subnet-01,subnet-02 SecurityGroupIds=sg-01 => Toolbox VpcConfig {"SubnetIds": ["subnet-01", "subnet-02"], "SecurityGroupIds": ["sg-01"]}"#,
+    r#"Access=function-url => ToolboxUrl InvokeMode "RESPONSE_STREAM""#,
+    // The URL of a function in a VPC cannot stream.
+    r#"Access=function-url SubnetIds=subnet-01 SecurityGroupIds=sg-01 => ToolboxUrl InvokeMode "BUFFERED""#,
+    r#" => ToolboxLog RetentionInDays 30"#,
+    r#" => HelloLog RetentionInDays 30"#,
+    r#" => variable TOOLS_EVENTS "http-api,warm-up""#,
+    r#"Access=function-url => variable TOOLS_EVENTS "function-url,warm-up""#,
+    // A response that the URL does not expect is unreadable.
+    r#"Access=function-url => variable TOOLS_STREAMING "function-url""#,
+    r#"Access=function-url SubnetIds=subnet-01 SecurityGroupIds=sg-01 => variable TOOLS_STREAMING null"#,
+    r#" => variable TOOLS_STREAMING null"#,
+    r#" => variable TOOLS_METRICS "cloudwatch""#,
+    r#"Monitoring=off => variable TOOLS_METRICS "none""#,
+    r#" => variable TOOLS_IDEMPOTENCY_TABLE {"Ref": "Records"}"#,
+    r#" => variable TOOLS_OAUTH_TABLE null"#,
+    r#"Auth=sign-in => variable TOOLS_OAUTH_TABLE {"Ref": "Records"}"#,
+    r#"SignInProvider=openid => variable TOOLS_SIGN_IN_PROVIDER "openid""#,
+    r#"SignInClientId=toolbox => variable TOOLS_SIGN_IN_CLIENT_ID "toolbox""#,
+    r#"SignInIssuer=https://id.example => variable TOOLS_SIGN_IN_ISSUER "https://id.example""#,
+    r#"SignInAllow=group:staff => variable TOOLS_SIGN_IN_ALLOW "group:staff""#,
+];
+
 #[test]
 #[ignore = "needs aws-sam-translator; run tests/all"]
 fn each_parameter_sets_what_it_names() {
-    let vpc = [
-        ("SubnetIds", "subnet-01,subnet-02"),
-        ("SecurityGroupIds", "sg-01"),
-    ];
-    let network = json!({"SubnetIds": ["subnet-01", "subnet-02"], "SecurityGroupIds": ["sg-01"]});
-    let subscription = json!([{"Protocol": "email", "Endpoint": "ops@example.com"}]);
-    let (arm, email) = (("Architecture", "arm64"), ("AlarmEmail", "ops@example.com"));
-    let log = json!({"Ref": "ToolboxLog"});
-    let level = "LoggingConfig/ApplicationLogLevel";
-    let url = ("Access", "function-url");
-    // The URL of a function in a VPC cannot stream.
-    let url_in_vpc = [url, vpc[0], vpc[1]];
-    for (parameters, resource, path, expected) in [
-        (&[][..], "Hello", "Architectures", json!(["x86_64"])),
-        (&[arm], "Toolbox", "Architectures", json!(["arm64"])),
-        (&[("Memory", "512")], "Toolbox", "MemorySize", json!("512")),
-        (&[("LogLevel", "DEBUG")], "Toolbox", level, json!("DEBUG")),
-        (&[email], "Alarms", "Subscription", subscription),
-        (&vpc, "Toolbox", "VpcConfig", network),
-        (&[], "Toolbox", "LoggingConfig/LogGroup", log),
-        (&[url], "ToolboxUrl", "InvokeMode", json!("RESPONSE_STREAM")),
-        (&url_in_vpc, "ToolboxUrl", "InvokeMode", json!("BUFFERED")),
-        (&[], "ToolboxLog", "RetentionInDays", json!(30)),
-        (&[], "HelloLog", "RetentionInDays", json!(30)),
-    ] {
-        let properties = properties(resource, parameters);
-        let value = properties.pointer(&format!("/{path}"));
-        assert_eq!(value, Some(&expected), "{parameters:?}: {resource} {path}");
+    for row in VALUES {
+        let (parameters, expected) = row.split_once(" => ").unwrap();
+        let parameters = parameters.split(' ').filter_map(|it| it.split_once('='));
+        let parameters: Vec<_> = parameters.collect();
+        let mut words = expected.splitn(3, ' ');
+        let values = match words.next().unwrap() {
+            "variable" => variables(&parameters),
+            resource => properties(resource, &parameters),
+        };
+        let value = &values[words.next().unwrap()];
+        let expected: Value = serde_json::from_str(words.next().unwrap()).unwrap();
+        assert_eq!(*value, expected, "{row}");
     }
-    assert_eq!(properties("Toolbox", &[]).get("VpcConfig"), None);
-
-    let issuer = "https://id.example";
-    let sign_in = [
-        ("Auth", "sign-in"),
-        ("SignInProvider", "openid"),
-        ("SignInClientId", "toolbox"),
-        ("SignInIssuer", issuer),
-        ("SignInAllow", "group:staff"),
-    ];
-    let off = ("Monitoring", "off");
-    let records = json!({"Ref": "Records"});
-    for (parameters, variable, expected) in [
-        (&[][..], "TOOLS_EVENTS", json!("http-api,warm-up")),
-        (&[url], "TOOLS_EVENTS", json!("function-url,warm-up")),
-        // A response that the URL does not expect is unreadable.
-        (&[url], "TOOLS_STREAMING", json!("function-url")),
-        (&url_in_vpc, "TOOLS_STREAMING", json!(null)),
-        (&[], "TOOLS_STREAMING", json!(null)),
-        (&[], "TOOLS_METRICS", json!("cloudwatch")),
-        (&[off], "TOOLS_METRICS", json!("none")),
-        (&[], "TOOLS_IDEMPOTENCY_TABLE", records.clone()),
-        (&sign_in, "TOOLS_OAUTH_TABLE", records),
-        (&sign_in, "TOOLS_SIGN_IN_PROVIDER", json!("openid")),
-        (&sign_in, "TOOLS_SIGN_IN_CLIENT_ID", json!("toolbox")),
-        (&sign_in, "TOOLS_SIGN_IN_ISSUER", json!(issuer)),
-        (&sign_in, "TOOLS_SIGN_IN_ALLOW", json!("group:staff")),
-    ] {
-        let toolbox = properties("Toolbox", parameters);
-        let value = &toolbox["Environment"]["Variables"][variable];
-        assert_eq!(*value, expected, "{parameters:?}: {variable}");
-    }
-    let toolbox = properties("Toolbox", &[("Access", "function-url"), sign_in[0]]);
-    let mut variables = toolbox["Environment"]["Variables"].clone();
+    let mut variables = variables(&[("Access", "function-url"), ("Auth", "sign-in")]);
     let variables = variables.as_object_mut().unwrap();
     // Tests run functions with the same variables of the runtime and the allocator.
     for (name, value) in RUNTIME {
@@ -178,8 +165,7 @@ fn nobody_calls_without_credentials() {
             let expected = [access == "http-api", is_open_url, is_open_url];
             assert_eq!(doors, expected, "{context}");
 
-            let toolbox = properties("Toolbox", &parameters);
-            let checks = &toolbox["Environment"]["Variables"]["TOOLS_AUTH"];
+            let checks = &variables(&parameters)["TOOLS_AUTH"];
             assert_eq!(checks, if is_iam { "gateway" } else { auth }, "{context}");
             for (secret, kind) in [("ApiKey", "api-key"), ("OAuthKey", "sign-in")] {
                 let is_used = auth.contains(kind);
@@ -187,8 +173,7 @@ fn nobody_calls_without_credentials() {
             }
         }
     }
-    let default = properties("Toolbox", &[]);
-    assert_eq!(default["Environment"]["Variables"]["TOOLS_AUTH"], "api-key");
+    assert_eq!(variables(&[])["TOOLS_AUTH"], "api-key");
     let hello = properties("Hello", &[]);
     assert_eq!(hello["Environment"]["Variables"]["TOOLS_AUTH"], "none");
     assert_eq!(properties("HelloUrl", &[])["AuthType"], "AWS_IAM");
@@ -306,9 +291,8 @@ async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     }
     proxy.create_table("Records").await;
     let stub = Stub::start().await;
-    let of_template = properties("Toolbox", &[("Monitoring", "off")]);
-    let variables = of_template["Environment"]["Variables"].as_object().unwrap();
-    let texts = variables.iter().map(|(name, value)| {
+    let variables = variables(&[("Monitoring", "off")]);
+    let texts = variables.as_object().unwrap().iter().map(|(name, value)| {
         let reference = value["Ref"].as_str().or_else(|| value["Fn::Sub"].as_str());
         let text = value.as_str().or(reference).unwrap();
         (name, text.replace("${AWS::StackName}", "stack"))

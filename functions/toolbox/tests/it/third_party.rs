@@ -32,6 +32,16 @@ async fn sms(function: &LambdaFunction, to: &str, key: &str) -> Value {
     call(function, &body).await
 }
 
+/// Checks what a tool made of an error of its API.
+fn assert_failure(answer: &Value, case: &str, can_retry: bool, after_ms: &Value, message: &str) {
+    let error = &answer["error"];
+    assert_eq!(error["can_retry"], can_retry, "{case}: {answer}");
+    assert_eq!(error["retry_after_ms"], *after_ms, "{case}: {answer}");
+    let said = error["message"].as_str().unwrap();
+    assert!(said.contains(message), "{case}: {answer}");
+    assert!(!answer.to_string().contains("marked"), "{case}: {answer}");
+}
+
 #[tokio::test]
 async fn gmail_lists_and_then_reads_each_message() {
     let stub = Stub::start().await;
@@ -68,7 +78,7 @@ async fn messages_that_are_not_there_are_omitted() {
 async fn gmails_errors_become_failures_with_the_right_advice() {
     let stub = Stub::start().await;
     let function = function(&stub);
-    for (query, can_retry, retry_after_ms, message) in [
+    for (query, can_retry, after_ms, message) in [
         ("many-requests", true, json!(7000), "too many requests"),
         (
             "many-requests-until",
@@ -85,14 +95,7 @@ async fn gmails_errors_become_failures_with_the_right_advice() {
         ("other", true, Value::Null, "cannot be read"),
     ] {
         let answer = gmail(&function, Some(query)).await;
-        let error = &answer["error"];
-        assert_eq!(error["can_retry"], can_retry, "{query}: {answer}");
-        assert_eq!(error["retry_after_ms"], retry_after_ms, "{query}: {answer}");
-        assert!(
-            error["message"].as_str().unwrap().contains(message),
-            "{query}: {answer}"
-        );
-        assert!(!answer.to_string().contains("marked-token"), "{query}");
+        assert_failure(&answer, query, can_retry, &after_ms, message);
     }
 }
 
@@ -120,7 +123,7 @@ async fn the_request_to_twilio_has_the_documented_format() {
 async fn twilios_errors_never_lead_to_a_second_message() {
     let stub = Stub::start().await;
     let function = function(&stub);
-    for (to, can_retry, retry_after_ms, message) in [
+    for (to, can_retry, after_ms, message) in [
         ("+15005550001", false, Value::Null, "does not accept"),
         ("+15005550429", true, json!(3000), "too many requests"),
         ("+15005550503", true, Value::Null, "not available"),
@@ -130,13 +133,8 @@ async fn twilios_errors_never_lead_to_a_second_message() {
         ("+15005550200", false, Value::Null, "cannot be read"),
         ("+15005550204", false, Value::Null, "cannot be read"),
     ] {
-        let error = &sms(&function, to, KEY).await["error"];
-        assert_eq!(error["can_retry"], can_retry, "{to}: {error}");
-        assert_eq!(error["retry_after_ms"], retry_after_ms, "{to}: {error}");
-        assert!(
-            error["message"].as_str().unwrap().contains(message),
-            "{to}: {error}"
-        );
+        let answer = sms(&function, to, KEY).await;
+        assert_failure(&answer, to, can_retry, &after_ms, message);
     }
     let detail = &sms(&function, "+15005550001", KEY).await["error"]["developer_message"];
     assert_eq!(detail, "Twilio answered 400 Bad Request, error 21211.");
@@ -156,12 +154,7 @@ async fn an_invalid_key_is_a_setup_failure_and_is_not_shown() {
         "AC/../x:marked:+1",
     ] {
         let answer = sms(&function, "+15005550010", key).await;
-        let error = &answer["error"];
-        assert_eq!(
-            error["message"], "Text messages are not set up correctly",
-            "{key}"
-        );
-        assert_eq!(error["can_retry"], false);
-        assert!(!answer.to_string().contains("marked"), "{answer}");
+        let message = "Text messages are not set up correctly";
+        assert_failure(&answer, key, false, &Value::Null, message);
     }
 }
