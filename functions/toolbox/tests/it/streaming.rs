@@ -1,16 +1,18 @@
 //! Streamed responses of the deployed binary.
 
 use std::{
+    collections::BTreeMap,
     process::Command,
     time::{Duration, Instant},
 };
 
+use axum::{body::Bytes, http::Request};
 use serde_json::{Value, json};
 use test_support::{
     Running,
     aws::CREDENTIALS,
     dynamodb::DynamoDb,
-    function_url::FunctionUrl,
+    function_url::{FunctionUrl, event_of},
     lambda::{Answer, LONG, Platform, Streamed, event},
     mcp::LEGACY,
 };
@@ -29,14 +31,12 @@ fn long() -> Command {
     command
 }
 
-/// Returns the headers of an MCP client of this revision.
-fn headers() -> Value {
-    json!({
-        "accept": "application/json, text/event-stream",
-        "content-type": "application/json",
-        "mcp-protocol-version": LEGACY,
-    })
-}
+/// The headers of an MCP client.
+const HEADERS: [(&str, &str); 3] = [
+    ("accept", "application/json, text/event-stream"),
+    ("content-type", "application/json"),
+    ("mcp-protocol-version", LEGACY),
+];
 
 /// Returns the message that calls a tool and asks for progress.
 fn call(tool: &str, input: &Value, call_id: &str) -> String {
@@ -47,15 +47,13 @@ fn call(tool: &str, input: &Value, call_id: &str) -> String {
 
 /// Returns the event of a request to a function URL.
 fn at_function_url(method: &str, path: &str, body: &str) -> Value {
-    let mut event = event("sources/function-url");
-    event["rawPath"] = path.into();
-    event["requestContext"]["http"]["method"] = method.into();
-    event["requestContext"]["http"]["path"] = path.into();
-    let host = event["headers"]["host"].take();
-    event["headers"] = headers();
-    event["headers"]["host"] = host;
-    event["body"] = body.into();
-    event
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in HEADERS {
+        request = request.header(name, value);
+    }
+    let request = request.body(Bytes::from(body.to_owned())).unwrap();
+    let (parts, body) = request.into_parts();
+    event_of(&parts, &body)
 }
 
 /// Returns the event of a request to a REST API.
@@ -65,13 +63,13 @@ fn at_rest_api(method: &str, path: &str, body: &str) -> Value {
     event["path"] = path.into();
     event["pathParameters"]["proxy"] = path.trim_start_matches('/').into();
     event["requestContext"]["path"] = format!("/prod{path}").into();
-    let host = event["headers"]["Host"].take();
-    event["headers"] = headers();
-    event["headers"]["Host"] = host;
-    let headers = event["headers"].as_object().unwrap().iter();
+    let host = event["headers"]["Host"].as_str().unwrap().to_owned();
+    let headers: BTreeMap<_, _> = HEADERS.into_iter().chain([("Host", &*host)]).collect();
     event["multiValueHeaders"] = headers
-        .map(|(name, it)| (name.clone(), json!([it])))
+        .iter()
+        .map(|(name, it)| (*name, json!([it])))
         .collect();
+    event["headers"] = json!(headers);
     event["body"] = body.into();
     event
 }
@@ -264,8 +262,8 @@ async fn a_repeated_call_after_its_client_went_away_gets_the_outcome() {
     let body = call("Long_Report", &json!({"to": 5, "step_ms": 200}), "cut");
     let send = async || {
         let mut request = reqwest::Client::new().post(format!("{url}/mcp"));
-        for (name, value) in headers().as_object().unwrap() {
-            request = request.header(name, value.as_str().unwrap());
+        for (name, value) in HEADERS {
+            request = request.header(name, value);
         }
         request.body(body.clone()).send().await.unwrap()
     };
