@@ -11,6 +11,7 @@ import base64
 import fnmatch
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -58,6 +59,15 @@ def add_alarms(resources, outputs):
             outputs[f"Alarm{name}"] = {"Condition": alarm["Condition"], "Value": value}
 
 
+def add_rules(template):
+    """Lets the emulator, which knows no rules, evaluate them as conditions; returns how many there are."""
+    rules = [it["Assert"] for rule in template.pop("Rules", {}).values() for it in rule["Assertions"]]
+    for number, rule in enumerate(rules):
+        template["Conditions"][f"Rule{number}"] = rule
+        template["Outputs"][f"Rule{number}"] = {"Condition": f"Rule{number}", "Value": "holds"}
+    return len(rules)
+
+
 def create_alarms(stack):
     for name, action in outputs_of(stack).items():
         if name.startswith("Alarm"):
@@ -83,10 +93,17 @@ def deploy(path, name, url, *values):
     add_alarms(resources, template["Outputs"])
     # As `sam deploy` reads them.
     given = CfnParameterOverridesType().convert(values, None, None) if values else {}
+    for key, value in given.items():
+        declared = template["Parameters"][key]
+        if value not in declared.get("AllowedValues", [value]) or not re.search(declared.get("AllowedPattern", ""), value):
+            sys.exit(f"{key} may not be {value}")
+    rules = add_rules(template)
     is_new = name not in [it["StackName"] for it in formation.describe_stacks()["Stacks"]]
     (formation.create_stack if is_new else formation.update_stack)(
         StackName=name, TemplateBody=json.dumps(template),
         Parameters=[{"ParameterKey": key, "ParameterValue": it} for key, it in given.items()])
+    if sum(output.startswith("Rule") for output in outputs_of(name)) != rules:
+        sys.exit("a rule of the template rejects the parameters")
     if "Toolbox" in resources:
         create_secrets(resources.values(), name)
         create_alarms(name)
