@@ -30,13 +30,16 @@ pub(crate) fn all_known<'n, 'k>(
     let Some(name) = unknown else {
         return Ok(());
     };
+    let all = || {
+        let all = known.iter().take(MOST_NAMED).map(|it| format!("{it:?}"));
+        all.collect::<Vec<_>>().join(", ")
+    };
     let hint = match closest(name, known.iter().copied().take(MOST_COMPARED)) {
+        // A document has few tags.
+        Some(name) if noun == "tag" => format!("; did you mean {name:?}? It has {}", all()),
         Some(name) => format!("; did you mean {name:?}?"),
         None if known.is_empty() => String::new(),
-        None => {
-            let all = known.iter().take(MOST_NAMED).map(|it| format!("{it:?}"));
-            format!("; it has {}", all.collect::<Vec<_>>().join(", "))
-        }
+        None => format!("; it has {}", all()),
     };
     Err(OpenApiError::new(format!(
         "the document has no {noun} {name:?} ({flag}){hint}"

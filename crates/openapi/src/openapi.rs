@@ -264,6 +264,13 @@ impl OpenApi {
         self.choice.is_made() || self.is_chosen_by_extensions()
     }
 
+    /// Returns the number of operations in the document.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn operations(&self) -> usize {
+        Operation::all(&self.document).len()
+    }
+
     /// Returns the groups of operations to choose from, with their sizes: tags, or the first segments
     /// of the paths of operations without a tag, such as `/pets`.
     #[must_use]

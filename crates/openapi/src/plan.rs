@@ -275,11 +275,17 @@ impl ApiTools {
     /// Makes tools of the `info` of a document.
     pub(crate) fn new(info: &Value, base_url: String) -> Self {
         let text = |field: &str| plain(info[field].as_str().unwrap_or_default());
+        // The first paragraph that is no heading of Markdown.
+        let description = info["description"].as_str().unwrap_or_default();
+        let description = description.replace('\r', "");
+        let paragraphs = description.split("\n\n").map(plain);
+        let mut paragraphs = paragraphs.filter(|it| !it.is_empty() && !it.starts_with('#'));
+        let description = paragraphs.next().unwrap_or_default();
         Self {
             format: FORMAT,
             title: text("title"),
             version: text("version"),
-            description: cut(&text("description"), LONGEST_TOOL).to_owned(),
+            description: cut(&description, LONGEST_TOOL).to_owned(),
             base_url,
             allow_private: false,
             searchable: false,
@@ -352,6 +358,13 @@ impl ApiTools {
         self
     }
 
+    /// Returns the URL that paths are appended to.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn api_url(&self) -> &str {
+        &self.base_url
+    }
+
     /// Returns the title of the API.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -373,7 +386,7 @@ impl ApiTools {
         format!("{}.{}.{}", number(1), number(0), number(0))
     }
 
-    /// Returns the document's description of the API, as plain text.
+    /// Returns the first paragraph of the document's description of the API, as plain text.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
