@@ -23,26 +23,61 @@ pub(crate) struct Arguments {
 /// The subcommands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Serves the tools of documents on this machine
+    #[command(after_help = REPEATED)]
+    Serve(Box<Serve>),
     /// Turns operations of an OpenAPI document into tools
     #[command(after_help = REPEATED)]
     Openapi(Box<Options>),
+    /// Packs tools as an AWS Lambda function, whose program is this executable
+    Zip(Zip),
+}
+
+/// The options of `lambda-tools serve`.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Files or URLs: OpenAPI 3.0, 3.1 or 3.2, JSON or YAML; or files of tools, to which only --base-url and
+    /// --allow-private apply
+    #[arg(required = true, value_name = "FILE_OR_URL")]
+    pub(crate) documents: Vec<String>,
+    #[command(flatten)]
+    pub(crate) conversion: Conversion,
 }
 
 /// The options of `lambda-tools openapi`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A file or a URL: OpenAPI 3.0, 3.1 or 3.2, JSON or YAML
-    pub(crate) document: String,
+    #[arg(required_unless_present = "update")]
+    pub(crate) document: Option<String>,
+    #[command(flatten)]
+    pub(crate) conversion: Conversion,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+/// The options of `lambda-tools zip`.
+#[derive(Args)]
+pub(crate) struct Zip {
+    /// A file of tools, which `lambda-tools openapi` has written
+    pub(crate) tools: PathBuf,
+    /// The folder for the program, the tools, their zip and a template
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: PathBuf,
+    /// The function's processor
+    #[arg(long, default_value = "x86_64", value_parser = ["x86_64", "arm64"], overrides_with = "architecture")]
+    pub(crate) architecture: String,
+}
+
+/// How a document becomes tools.
+#[derive(Args)]
+pub(crate) struct Conversion {
     #[command(flatten)]
     pub(crate) choice: Choice,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]
     pub(crate) access: Access,
-    #[command(flatten)]
-    pub(crate) results: Results,
-    #[command(flatten)]
-    pub(crate) project: Project,
 }
 
 /// The operations that become tools.
@@ -139,32 +174,15 @@ pub(crate) struct Results {
     /// Writes the tools to a file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Overwrites a file of tools that was edited
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Makes a file of tools again with the options that made it, and says what has changed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "output", "report"])]
+    pub(crate) update: Option<PathBuf>,
     /// Writes what was left out, and what to look at, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-}
-
-/// A project to generate.
-#[derive(Args)]
-#[command(next_help_heading = "New project")]
-pub(crate) struct Project {
-    /// Generates a project with the tools, using cargo-lambda
-    #[arg(long, value_name = "NAME", requires = "source")]
-    pub(crate) new: Option<PathBuf>,
-    /// A clone of the repository, which has the template and the library of the project
-    #[arg(
-        long = "library",
-        value_name = "FOLDER",
-        requires = "new",
-        group = "source"
-    )]
-    pub(crate) clone: Option<PathBuf>,
-    /// The project's template, if it is another one
-    #[arg(long, value_name = "FOLDER-OR-URL", requires = "new", group = "source")]
-    pub(crate) template: Option<String>,
-    /// Answers a question of the template
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "new")]
-    pub(crate) render_var: Vec<Pair>,
 }
 
 /// A name and its value.
@@ -230,9 +248,12 @@ mod tests {
     #[test]
     fn only_tags_and_paths_keep_their_commas() {
         let text = "lambda-tools openapi a.yaml --include-tag A,B --include-path /f(a,b) --include-method get,head";
-        let Command::Openapi(options) = Arguments::parse_from(text.split(' ')).command;
-        assert_eq!(options.choice.include_tag, ["A,B"]);
-        assert_eq!(options.choice.include_path, ["/f(a,b)"]);
-        assert_eq!(options.choice.include_method, ["get", "head"]);
+        let Command::Openapi(options) = Arguments::parse_from(text.split(' ')).command else {
+            panic!("it is another subcommand");
+        };
+        let choice = options.conversion.choice;
+        assert_eq!(choice.include_tag, ["A,B"]);
+        assert_eq!(choice.include_path, ["/f(a,b)"]);
+        assert_eq!(choice.include_method, ["get", "head"]);
     }
 }

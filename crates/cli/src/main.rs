@@ -1,17 +1,19 @@
 //! The command `lambda-tools`: the features of `lambda_tools` for a terminal.
 //!
-//! It reads YAML and Overlays and fetches documents, so that deployed programs have no code for that.
+//! Its executable is also the program of a function that `lambda-tools zip` packs.
 
+mod api;
 mod args;
 mod openapi;
 mod output;
 mod overlay;
 mod parse;
-mod project;
+mod serve;
 mod source;
 mod summary;
+mod zip;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::Parser;
 
@@ -21,8 +23,18 @@ use args::{Arguments, Command};
 pub(crate) type Error = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let Command::Openapi(options) = Arguments::parse().command;
-    openapi::run(&options).unwrap_or_else(|error| {
+    // Lambda starts the program of a function without arguments.
+    let is_function = env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() && env::args_os().len() == 1;
+    let result = if is_function {
+        serve::on_lambda()
+    } else {
+        match Arguments::parse().command {
+            Command::Serve(options) => serve::run(&options),
+            Command::Openapi(options) => openapi::run(&options),
+            Command::Zip(options) => zip::run(&options),
+        }
+    };
+    result.unwrap_or_else(|error| {
         // An error may be a list of several.
         format!("error: {error}").lines().for_each(output::say);
         ExitCode::FAILURE

@@ -1,7 +1,7 @@
 //! The files and messages that the command writes.
 
 use std::{
-    fs,
+    env, fs,
     io::{self, Write},
     path::Path,
 };
@@ -9,21 +9,21 @@ use std::{
 use crate::Error;
 
 /// Writes a file as a whole or not at all, so that builds find a whole file even after a stop.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = match fs::metadata(path) {
         // A pipe or a terminal cannot be replaced.
-        Ok(metadata) if !metadata.is_file() => fs::write(path, text),
-        _ => replace(path, text),
+        Ok(metadata) if !metadata.is_file() => fs::write(path, bytes),
+        _ => replace(path, bytes),
     };
     written.map_err(|error| format!("{} cannot be written: {error}", path.display()).into())
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // An error here would say less: the file may not exist.
         _ = fs::remove_file(&beside);
@@ -41,4 +41,19 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn shown(line: &str) -> String {
     let is_mark = |it| matches!(it, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     line.replace(|it: char| it.is_control() || is_mark(it), "\u{fffd}")
+}
+
+/// Returns the command as it was typed, for a shell.
+pub(crate) fn typed() -> String {
+    let arguments = env::args().skip(1).map(|it| quoted(&it));
+    format!("lambda-tools {}", arguments.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns a word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,6 +1,6 @@
 //! The bytes of a document: a file, or what a URL leads to.
 
-use std::{error, fs, time::Duration};
+use std::{error, fs, net::IpAddr, path::Path, time::Duration};
 
 use reqwest::{
     Client, Url,
@@ -20,6 +20,14 @@ const MOST_REDIRECTS: usize = 5;
 /// Returns true for a URL, false for a file.
 pub(crate) fn is_url(source: &str) -> bool {
     Url::parse(source).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+/// Returns true for a URL of this machine.
+pub(crate) fn is_loopback(url: &str) -> bool {
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse().is_ok_and(|it: IpAddr| it.is_loopback())
 }
 
 /// Returns an argument as a file may keep it: a URL without user and query, which may have a key.
@@ -44,6 +52,12 @@ pub(crate) fn read(source: &str) -> Result<String, Error> {
     };
     let bytes = bytes.map_err(|error| format!("{source} cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("{source} is not text in UTF-8").into())
+}
+
+/// Returns the text of a file, which is not a URL.
+pub(crate) fn read_file(file: &Path) -> Result<String, Error> {
+    let text = fs::read_to_string(file);
+    text.map_err(|error| format!("{} cannot be read: {error}", file.display()).into())
 }
 
 fn download(url: Url) -> Result<Vec<u8>, Error> {
@@ -87,4 +101,25 @@ fn follow(attempt: Attempt) -> Action {
 fn causes(error: &(dyn error::Error + 'static)) -> String {
     let all = std::iter::successors(Some(error), |it| it.source());
     all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_loopback;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_its_own() {
+        for (url, is_own) in [
+            ("http://127.0.0.1:8000/v1", true),
+            ("http://localhost", true),
+            ("http://[::1]:8000", true),
+            ("http://0.0.0.0:8000", false),
+            ("http://10.0.0.1", false),
+            ("http://127.0.0.1.example", false),
+            ("http://localhost@pets.example", false),
+            ("127.0.0.1", false),
+        ] {
+            assert_eq!(is_loopback(url), is_own, "{url}");
+        }
+    }
 }

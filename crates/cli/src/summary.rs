@@ -7,20 +7,17 @@ use std::{
     io::{self, Write},
 };
 
-use lambda_tools_openapi::{ApiTools, Note, Report};
+use lambda_tools::from_openapi::{ApiTools, Note, Report};
 use serde_json::json;
 
-use crate::output::shown;
+use crate::output::{quoted, shown, typed};
 
 /// The maximum number of lines of a report that are printed.
 const MOST_LINES: usize = 20;
 
-/// Prints the groups of operations to choose from, and the command that chooses the largest one.
-pub(crate) fn groups(
-    groups: &[(String, usize)],
-    document: &str,
-    to: &mut impl Write,
-) -> io::Result<()> {
+/// Prints the groups of operations to choose from, and a command, which ends with `end`, that
+/// chooses the largest one.
+pub(crate) fn groups(groups: &[(String, usize)], end: &str, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "Operations by tag, or by path if they have none:")?;
     let lines = groups
         .iter()
@@ -34,24 +31,14 @@ pub(crate) fn groups(
         Some((tag, _)) => format!("--include-tag {}", quoted(tag)),
         None => "--all".to_owned(),
     };
-    let document = quoted(document);
     print_lines(
         [
             "Choose some of them, single ones with --include-operation, or --all; for example:"
                 .to_owned(),
-            format!("  lambda-tools openapi {document} {choice} -o tools.json"),
+            format!("  {} {choice}{end}", typed()),
         ],
         to,
     )
-}
-
-/// Returns a word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:".contains(it);
-    if word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Prints what was made and left out, and what the tools need; the names of the tools if they are

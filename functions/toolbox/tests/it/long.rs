@@ -7,5 +7,4 @@ pub(crate) mod claude_code;
 mod containers;
 mod documents;
 mod explorer;
-mod figma;
 mod pages_on_aws;

@@ -74,14 +74,22 @@ fn actions_of_toolbox(parameters: &Parameters<'_>) -> Vec<(String, Value)> {
 
 #[test]
 #[ignore = "needs aws-sam-cli; run tests/all"]
-fn sam_and_cfn_lint_accept_the_template() {
-    let mut sam = Command::new(installed("sam"));
-    sam.args(["validate", "--lint", "--region", "us-east-1"]);
-    sam.args(["-t", "template.yaml"])
-        .current_dir(repository("."));
-    let output = sam.env("SAM_CLI_TELEMETRY", "0").output();
-    let stdout = stdout_of(&output.unwrap());
-    assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
+fn sam_and_cfn_lint_accept_the_templates() {
+    for template in ["template.yaml", "crates/cli/src/zip/template.yaml"] {
+        let mut sam = Command::new(installed("sam"));
+        sam.args([
+            "validate",
+            "--lint",
+            "--region",
+            "us-east-1",
+            "-t",
+            template,
+        ]);
+        sam.current_dir(repository("."));
+        let output = sam.env("SAM_CLI_TELEMETRY", "0").output();
+        let stdout = stdout_of(&output.unwrap());
+        assert!(stdout.contains("is a valid SAM Template"), "{stdout}");
+    }
 }
 
 /// Parameters; a resource, or a variable of the toolbox; and the value of its property, or of the variable.

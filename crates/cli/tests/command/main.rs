@@ -1,7 +1,11 @@
 //! The command as it is typed: what it prints and writes, and how it ends.
 
+mod serve;
+mod update;
+mod zip;
+
 use std::{
-    env, fs,
+    fs,
     io::{Read, Write},
     net::TcpListener,
     path::{Path, PathBuf},
@@ -9,8 +13,9 @@ use std::{
     thread,
 };
 
-use lambda_tools_openapi::ApiTools;
+use lambda_tools::from_openapi::ApiTools;
 use serde_json::{Value, json};
+use test_support::isolated;
 
 const PETS: &str = "
 openapi: 3.1.0
@@ -60,20 +65,6 @@ impl Folder {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
 
-    /// Runs the command with a cargo-lambda that writes its arguments to a file and makes the folder.
-    #[cfg(unix)]
-    fn run_with_cargo_lambda(&self, arguments: &[&str]) -> Ended {
-        use std::os::unix::fs::PermissionsExt;
-
-        let program = "#!/bin/sh\nprintf '%s\\0' \"$@\" >arguments\nmkdir \"$3\"\n";
-        self.write("cargo-lambda", program);
-        let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(self.0.join("cargo-lambda"), executable).unwrap();
-        let path = format!("{}:{}", self.0.display(), env::var("PATH").unwrap());
-        let mut command = self.command(arguments);
-        command.env("PATH", path).output().unwrap().into()
-    }
-
     fn json(&self, name: &str) -> Value {
         serde_json::from_str(&self.read(name)).unwrap()
     }
@@ -91,20 +82,30 @@ impl Folder {
         names
     }
 
+    /// Returns the command with these arguments, which serves on a free port.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-tools"));
-        command.arg("openapi").args(arguments).current_dir(&self.0);
+        let mut command = isolated(Command::new(env!("CARGO_BIN_EXE_lambda-tools")));
+        command
+            .args(arguments)
+            .current_dir(&self.0)
+            .env("PORT", "0");
         command
     }
 
-    /// Runs the command with these words.
-    fn run(&self, words: &str) -> Ended {
+    /// Types the command with these words.
+    fn types(&self, words: &str) -> Ended {
         let words: Vec<_> = words.split_whitespace().collect();
-        self.run_with(&words)
+        self.command(&words).output().unwrap().into()
+    }
+
+    /// Runs `lambda-tools openapi` with these words.
+    fn run(&self, words: &str) -> Ended {
+        self.types(&format!("openapi {words}"))
     }
 
     fn run_with(&self, arguments: &[&str]) -> Ended {
-        self.command(arguments).output().unwrap().into()
+        let arguments = [&["openapi"], arguments].concat();
+        self.command(&arguments).output().unwrap().into()
     }
 }
 
@@ -137,8 +138,8 @@ impl Ended {
     #[track_caller]
     fn fails(self, expected: &str) {
         assert_eq!(self.code, Some(1), "{self:#?}");
-        assert!(self.stderr.contains(expected), "{self:#?}");
         assert_eq!(self.stdout, "");
+        assert!(self.stderr.contains(expected), "{self:#?}");
     }
 }
 
@@ -211,6 +212,9 @@ fn a_file_that_was_edited_is_not_overwritten() {
             .fails("tools.json has been edited: write to another file");
         assert_eq!(folder.read("tools.json"), edited);
     }
+    folder
+        .run("pets.yaml --all -o tools.json --force")
+        .succeeds();
     folder.write("tools.json", "");
     folder.run("pets.yaml --all -o tools.json").succeeds();
 }
@@ -279,7 +283,7 @@ fn mistakes_are_named() {
         .run_with(&options)
         .fails("the toolkit must be letters, digits and underscores");
     for row in [
-        "--include-tag Cats | (--include-tag); did you mean \"Pets\"?",
+        "--include-tag Cats | (--include-tag); did you mean \"Pets\"? It has \"Old, unused\", \"Pets\"",
         "--include-operation getPets | did you mean \"getPet\"?",
         "--include-path /cats | no path \"/cats\" (--include-path)",
         "--exclude deletePets | (--exclude); did you mean \"deletePet\"?",
@@ -334,6 +338,8 @@ fn documents_are_downloaded() {
     folder.write("relative.yaml", &relative);
     let not_absolute = "is not an absolute http URL, but \"/v1\": set the URL with --base-url";
     folder.run("relative.yaml --all").fails(not_absolute);
+    let again = "lambda-tools openapi relative.yaml --all --base-url http://127.0.0.1:8000/v1";
+    folder.run("relative.yaml --all").fails(again);
     let url = found(&relative);
     folder
         .run(&format!("{url}?key=secret {options}"))
@@ -359,45 +365,6 @@ fn documents_are_downloaded() {
         let url = served(response);
         folder.run(&format!("{url} --all")).fails(expected);
     }
-}
-
-#[cfg(unix)]
-#[test]
-fn projects_are_generated_by_cargo_lambda() {
-    let folder = Folder::new("project");
-    let words = "pets.yaml --all --secret key=KEY --new pets --template mine --render-var auth=jwt";
-    let options: Vec<_> = words.split(' ').collect();
-    let ended = folder.run_with_cargo_lambda(&options).succeeds();
-    assert!(ended.stdout.starts_with("Tools: 3 ("), "{ended:?}");
-    let expected = "lambda\0new\0pets\0--no-interactive\0--template\0mine\0--render-var\0openapi=pets.yaml\0\
-        --render-var\0api_secrets=KEY\0--render-var\0auth=jwt\0";
-    assert_eq!(folder.read("arguments"), expected);
-    assert_eq!(folder.tools("pets/tools.json").len(), 3);
-    folder.run(words).fails("pets already exists");
-    let from_a_clone = |name: &str| {
-        let options = ["pets.yaml", "--all", "--secret", "key=KEY", "--new", name];
-        folder.run_with_cargo_lambda(&[&options[..], &["--library", "clone"]].concat())
-    };
-    from_a_clone("cats").fails("clone cannot be read: ");
-    fs::create_dir(folder.0.join("clone")).unwrap();
-    let clone = folder.0.canonicalize().unwrap().join("clone");
-    let elsewhere = folder.0.join("dogs").display().to_string();
-    for (name, path) in [
-        ("cats", "../clone"),
-        (&elsewhere, &clone.display().to_string()),
-    ] {
-        from_a_clone(name).succeeds();
-        let expected = format!(
-            "lambda\0new\0{name}\0--no-interactive\0--template\0clone/templates/openapi\0--render-var\0\
-             lambda_tools={path}\0"
-        );
-        let arguments = folder.read("arguments");
-        assert!(arguments.starts_with(&expected), "{arguments}");
-    }
-    fs::remove_dir_all(folder.0.join("pets")).unwrap();
-    let mut without = folder.command(&options);
-    let ended = Ended::from(without.env("PATH", "/none").output().unwrap());
-    ended.fails("cargo-lambda is not on PATH");
 }
 
 /// Texts that end a string, a comment, a value of YAML or a path, that a template or a shell would
@@ -453,34 +420,22 @@ fn document_with(text: &str) -> Value {
     })
 }
 
-/// The files of a project are made of a template and of the arguments of cargo-lambda, so that a
-/// document can change none of them if it cannot change these.
-#[cfg(unix)]
 #[test]
 fn nothing_of_a_document_is_in_a_file_but_the_tools() {
     for (number, text) in HOSTILE.iter().enumerate() {
         let folder = Folder::new(&format!("hostile-{number}"));
         folder.write("api.json", &document_with(text).to_string());
-        let options = ["api.json", "--all", "--new", "made", "--template", "mine"];
-        let ended = folder.run_with_cargo_lambda(&options).succeeds();
-        let arguments = folder.read("arguments");
-        let (start, rest) = arguments.split_once("api_secrets=").unwrap();
-        let expected = "lambda\0new\0made\0--no-interactive\0--template\0mine\0--render-var\0openapi=api.json\0\
-            --render-var\0";
-        assert_eq!(start, expected);
-        let (secrets, provider) = rest.split_once("\0--render-var\0oauth_provider=").unwrap();
-        let is_id = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || "_,".contains(it);
-        let are_ids = !secrets.is_empty() && secrets.chars().all(is_id);
-        assert!(are_ids, "{secrets:?}");
-        let provider = provider.strip_suffix('\0').unwrap();
+        let ended = folder.run("api.json --all -o tools.json").succeeds();
+        let is_id = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
+        let secrets = folder.tools("tools.json").secrets();
+        let are_ids = secrets.iter().all(|it| it.chars().all(is_id));
+        assert!(!secrets.is_empty() && are_ids, "{secrets:?}");
         let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
-        assert!(provider.chars().all(is_name), "{provider:?}");
-        let files = ["api.json", "arguments", "cargo-lambda", "made", "pets.yaml"];
-        assert_eq!(folder.files(), files);
-        let made: Vec<_> = fs::read_dir(folder.0.join("made")).unwrap().collect();
-        assert_eq!(made.len(), 1);
+        for provider in folder.tools("tools.json").providers() {
+            assert!(provider.id.chars().all(is_name), "{provider:?}");
+        }
         // Of the URLs, those that a parser accepts as they are.
-        let tools = folder.json("made/tools.json");
+        let tools = folder.json("tools.json");
         for credential in tools["credentials"].as_object().unwrap().values() {
             for name in ["authorize_url", "token_url"] {
                 let url = credential[name].as_str();
@@ -488,10 +443,16 @@ fn nothing_of_a_document_is_in_a_file_but_the_tools() {
                 assert!(is_plain, "{credential}");
             }
         }
+        let zipped = zip::pack(&folder);
+        assert_eq!(
+            folder.files(),
+            ["api.json", "made", "pets.yaml", "tools.json"]
+        );
+        assert_eq!(folder.read("made/template.yaml"), zip::template());
         let listed = folder.run("api.json --include-tag None");
         let url = text.replace('\0', "");
         let refused = folder.run_with(&["api.json", "--all", "--base-url", &url]);
-        for ended in [&ended, &listed, &refused] {
+        for ended in [&ended, &zipped, &listed, &refused] {
             let printed = ended.stdout.clone() + &ended.stderr;
             let is_obeyed =
                 |it: char| it.is_control() && it != '\n' || "\u{202e}\u{2066}".contains(it);
@@ -502,27 +463,10 @@ fn nothing_of_a_document_is_in_a_file_but_the_tools() {
     }
 }
 
-/// The template's parameters would have the same name, and the secrets of two schemes one value.
-#[test]
-fn secrets_with_the_same_parameter_are_named() {
-    let folder = Folder::new("namesakes");
-    let scheme = "{type: apiKey, in: header, name: X-Key}";
-    let document = PETS.replace(
-        "{key: {type: apiKey, in: header, name: X-Key}}",
-        &format!("{{a_bc: {scheme}, ab_c: {scheme}}}"),
-    );
-    let document = document.replace("[{key: []}]", "[{a_bc: [], ab_c: []}]");
-    folder.write("pets.yaml", &document);
-    folder
-        .run("pets.yaml --all --new made --template mine")
-        .fails("name one with --secret");
-    assert_eq!(folder.files(), ["pets.yaml"]);
-}
-
 #[test]
 fn the_commands_of_the_readme_work() {
     let folder = Folder::new("readme");
-    let lines = include_str!("../README.md").lines();
+    let lines = include_str!("../../README.md").lines();
     let typed = lines.filter_map(|line| line.strip_prefix("lambda-tools openapi "));
     let ended = typed.map(|line| folder.run(line.split('#').next().unwrap()));
     let [list, file, help] = ended.collect::<Vec<_>>().try_into().unwrap();
