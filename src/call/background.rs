@@ -201,11 +201,7 @@ mod tests {
         let queue = format!(" MaximumEventAgeInSeconds: {queue}\n");
         let limit = DEFAULT_LIMIT.as_secs();
         let limit = format!(" Timeout: !If [HasTasks, {limit}, 23]\n");
-        for path in [
-            "template.yaml",
-            "templates/function/template.yaml",
-            "templates/openapi/template.yaml",
-        ] {
+        for path in ["template.yaml", "templates/function/template.yaml"] {
             let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
             let template = std::fs::read_to_string(file).unwrap();
             for line in [&queue, &limit] {

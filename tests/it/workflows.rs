@@ -7,11 +7,7 @@ mod long {
     use test_support::{installed, node, repository};
 
     fn workflows() -> Vec<PathBuf> {
-        let folders = [
-            ".github/workflows",
-            "templates/function/.github/workflows",
-            "templates/openapi/.github/workflows",
-        ];
+        let folders = [".github/workflows", "templates/function/.github/workflows"];
         let entries = folders.map(|folder| fs::read_dir(repository(folder)).unwrap());
         let paths = entries.into_iter().flatten().map(|it| it.unwrap().path());
         paths.map(|it| it.canonicalize().unwrap()).collect()

@@ -146,7 +146,8 @@ impl Terminal {
         for (text, by) in &self.replaced {
             line = line.replace(text, by);
         }
-        if line.contains("cargo run") || line.contains("cargo lambda watch") {
+        let serving = ["cargo run", "cargo lambda watch", "lambda-tools serve"];
+        if serving.iter().any(|it| line.contains(it)) {
             self.serve(&line);
             return String::new();
         }

@@ -3,7 +3,7 @@
 //! An emulator takes the place of AWS. It makes the secrets, the tables and the log of the expanded
 //! template, and says what the function's variables are.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use serde_json::{Map, Value, json};
 use test_support::{
@@ -37,11 +37,12 @@ impl Account {
         Self { emulator }
     }
 
-    /// Deploys the project in the terminal's folder, which has been built. `others` are variables
-    /// with which the test redirects its requests.
+    /// Deploys the template in the terminal's folder, with a function that runs a program. `others` are
+    /// variables with which the test redirects its requests.
     pub(super) async fn deploy(
         &self,
         terminal: &mut Terminal,
+        program: &mut Command,
         parameters: &Parameters<'_>,
         others: &[(&str, &str)],
     ) -> FunctionUrl {
@@ -59,7 +60,7 @@ impl Account {
         let names = variables.keys().map(|name| &**name);
         environment.extend(names.zip(values.iter().map(|value| &**value)));
         environment.extend(others);
-        let function = FunctionUrl::start(&mut project.program(), &environment).await;
+        let function = FunctionUrl::start(program, &environment).await;
         let url = json!(format!("{}/", function.url));
         stack.apply(terminal, "update-stack", [&url]);
         function
@@ -102,9 +103,12 @@ impl Stack {
     ) -> Self {
         let resources = resources.iter();
         let made = resources.filter(|(_, it)| MADE.iter().any(|kind| it["Type"] == *kind));
-        let made: Map<_, _> = made
-            .map(|(name, it)| ((*name).to_owned(), it.clone()))
-            .collect();
+        // The conditions hold: `resources` has no others.
+        let made = made.map(|(name, it)| {
+            let made = json!({"Type": it["Type"], "Properties": it["Properties"]});
+            ((*name).to_owned(), made)
+        });
+        let made: Map<_, _> = made.collect();
         let given = parameters.iter();
         let given = given.map(|(name, it)| format!(" ParameterKey={name},ParameterValue='{it}'"));
         let given: String = given.collect();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use test_support::{
     Running,
     documents::{Block, blocks},
-    installed, node,
+    installed, isolated, node,
     prism::Prism,
     repository,
 };
@@ -60,17 +60,17 @@ fn parameters(terminal: &mut Terminal, block: &Block) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs cargo-lambda, Prism, moto, the AWS CLI, Claude Code and ten minutes; run .ci/long"]
+#[ignore = "needs Prism, moto, the AWS CLI, Claude Code and ten minutes; run .ci/long"]
 async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
     let parent = parent_without("figma-tools");
     let document = "target/openapi-tools/node_modules/@figma/rest-api-spec/openapi/openapi.yaml";
-    fs::copy(repository(document), parent.join("figma.yaml")).unwrap();
+    let document = repository(document).canonicalize().unwrap();
     let prism = Prism::start("figma").await;
     let (_running, github) = played_github();
     let mut terminal = Terminal::open(&parent, "");
     terminal.set("API_URL", &prism.url);
     terminal.set("TOOLS_SIGN_IN_ISSUER", &github);
-    terminal.replace(DOCUMENT, "figma.yaml");
+    terminal.replace(DOCUMENT, document.to_str().unwrap());
     terminal.replace("YOUR_CLIENT_ID", "toolbox");
     terminal.replace("YOUR_CLIENT_SECRET", "toolbox-secret");
     let installed = parent.join("installed");
@@ -79,7 +79,7 @@ async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
     let page = fs::read_to_string(repository(PAGE)).unwrap();
     let blocks = blocks(PAGE, &page);
     let position = |text: &str| blocks.iter().position(|it| it.text.contains(text)).unwrap();
-    let deploy = position("sam deploy");
+    let deploy = position("sam deploy --stack-name");
 
     let typed = terminal.type_blocks(&blocks[..deploy]);
     assert!(typed.iter().any(|(line, _)| line.starts_with("claude ")));
@@ -87,10 +87,16 @@ async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
     signs_in_and_calls(&mut terminal, &github, &server);
 
     let account = Account::open(&mut terminal).await;
+    let secrets = blocks[deploy].text.lines();
+    for line in secrets.filter(|it| it.starts_with("aws secretsmanager")) {
+        terminal.type_line(line);
+    }
     let given = parameters(&mut terminal, &blocks[deploy]);
     let given: Vec<_> = given.iter().map(|(name, it)| (&**name, &**it)).collect();
     let others = [("API_URL", &*prism.url), ("TOOLS_SIGN_IN_ISSUER", &*github)];
-    let function = account.deploy(&mut terminal, &given, &others).await;
+    let mut program = isolated(Command::new(terminal.folder().join("bootstrap")));
+    let function = account.deploy(&mut terminal, &mut program, &given, &others);
+    let function = function.await;
     terminal.type_blocks(&blocks[deploy + 1..]);
     signs_in_and_calls(&mut terminal, &github, &function.url);
     let line = function.line_with(r#""tool":"Figma.GetComments""#, 5).await;

@@ -11,6 +11,7 @@ use serde_json::json;
 use test_support::{Served, documents::blocks, repository};
 
 use super::{
+    Project,
     deployment::{self, Account},
     parent_without,
 };
@@ -59,7 +60,9 @@ async fn the_commands_of_the_guide_end_in_an_agent_that_reaches_the_deployed_too
     assert!(recorded.contains("A Black Hole"), "{recorded}");
 
     let others = [("NASA_URL", &*nasa.url)];
-    let function = account.deploy(&mut terminal, &[], &others).await;
+    let mut program = Project::at(project).program();
+    let function = account.deploy(&mut terminal, &mut program, &[], &others);
+    let function = function.await;
     terminal.type_blocks(&blocks[deploy + 1..read]);
     let line = function.line_with(r#""tool":"Nasa.FindPicture""#, 5).await;
     deployment::log(&mut terminal, &line);
