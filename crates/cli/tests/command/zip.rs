@@ -137,7 +137,7 @@ async fn the_zip_calls_the_api_as_its_document_says() {
 }
 
 async fn figma_posts_a_comment(program: &Path) -> Value {
-    let prism = Prism::start("figma");
+    let prism = Prism::start("figma").await;
     let settings = [("API_URL", &*prism.url), ("FIGMA_TOKEN", "figd_token")];
     let function = Rie::start(program, &settings).await;
     let input = json!({"file_key": "abc", "message": "Looks good"});

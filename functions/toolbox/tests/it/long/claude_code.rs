@@ -232,6 +232,7 @@ async fn claude_code_signs_its_user_in() {
     let said = claude.ask("Mail_Whose").await;
     assert_eq!(said.trim(), r#"The tool said: {"result":"alice"}"#);
     let caller = format!(r#"caller="token {} alice""#, provider.url);
-    let line = running.line_with(&caller, 10);
-    assert!(line.contains(r#"dialect="mcp-2026-07-28""#), "{line}");
+    let logged = running.line_with(&caller, 10);
+    let dialect = r#"dialect="mcp-2026-07-28""#;
+    assert!(logged.contains(dialect), "{logged}");
 }

@@ -40,7 +40,7 @@ async fn typed(path: &str, tool: &str) -> Typed {
             counts[2] += deploy(&mut account, &mut shell, block).await;
             continue;
         }
-        account.take_logs().await;
+        account.take_logs();
         account.wait_for_a_minute_that_is_long_enough().await;
         let next = blocks.get(index + 1);
         let output = next.filter(|next| next.language == "text" && next.mark.is_none());
@@ -153,9 +153,9 @@ async fn an_agent_calls_a_tool_through_a_gateway() {
 
 /// Returns the actions that CloudFormation's schemas name for the template and this policy does not
 /// allow.
-async fn missing_in(policy: &str, account: &Account) -> String {
+fn missing_in(policy: &str, account: &Account) -> String {
     let template = repository("template.yaml").display().to_string();
-    account.play(&["permissions", &template], policy).await
+    account.play(&["permissions", &template], policy)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,11 +165,11 @@ async fn a_team_deploys_a_function_and_rolls_it_back() {
     assert_eq!(guide.counts[0], 7);
     assert_eq!(guide.counts[2], 3);
     let policy = fs::read_to_string(guide.shell.folder.join("deploy.json")).unwrap();
-    assert_eq!(missing_in(&policy, &guide.account).await.trim(), "");
+    assert_eq!(missing_in(&policy, &guide.account).trim(), "");
     for action in ["sqs:", "sns:", "iam:*Role"] {
         let narrower = policy.replace(&format!("{action}*\""), &format!("{action}X\""));
         assert_ne!(narrower, policy);
-        let missing = missing_in(&narrower, &guide.account).await;
+        let missing = missing_in(&narrower, &guide.account);
         let kind = action.split('*').next().unwrap();
         assert!(missing.contains(kind), "{missing}");
     }

@@ -118,7 +118,7 @@ impl Account {
         let create = async |account: &Self, url: &str| {
             let values = values.iter().map(|it| &**it);
             let words = ["deploy", &template, stack, url].into_iter().chain(values);
-            account.play(&words.collect::<Vec<_>>(), "").await
+            account.play(&words.collect::<Vec<_>>(), "")
         };
         if let Some(list) = known.get("ToolSchema") {
             let url = self.start_gateway(list);
@@ -130,7 +130,7 @@ impl Account {
         let is_url = known.get("Access").is_some_and(|it| it == "function-url");
         let url = self.start_function(&variables, is_for_tasks, is_url).await;
         create(self, &url).await;
-        self.play(&["log", stack], &cold_start()).await;
+        self.play(&["log", stack], &cold_start());
     }
 
     /// Starts a function with these variables; returns its URL.
@@ -176,15 +176,15 @@ impl Account {
     }
 
     /// Takes what the toolbox has printed into its log.
-    pub(super) async fn take_logs(&self) {
+    pub(super) fn take_logs(&self) {
         let lines = self.toolbox.lines();
         if !lines.is_empty() {
-            self.play(&["log", "tools"], &lines.join("\n")).await;
+            self.play(&["log", "tools"], &lines.join("\n"));
         }
     }
 
     /// Runs the script that plays with the emulator; returns its output.
-    pub(super) async fn play(&self, words: &[&str], input: &str) -> String {
+    pub(super) fn play(&self, words: &[&str], input: &str) -> String {
         let mut command = Command::new(installed("python"));
         command
             .arg(repository("functions/toolbox/tests/deployment.py"))
