@@ -3,7 +3,7 @@
 use std::{error, fs, net::IpAddr, path::Path, time::Duration};
 
 use reqwest::{
-    Client, Url,
+    Client, Response, Url,
     redirect::{Action, Attempt, Policy},
 };
 use tokio::runtime::Builder;
@@ -76,10 +76,15 @@ async fn get(url: Url) -> Result<Vec<u8>, Error> {
     if !response.status().is_success() {
         return Err(format!("the server answers {}", response.status()).into());
     }
+    body(&mut response, LARGEST).await
+}
+
+/// Returns the body of a response, unless it is larger than `most` bytes.
+pub(crate) async fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if bytes.len() + chunk.len() > LARGEST {
-            return Err(format!("it is larger than {} MB", LARGEST >> 20).into());
+        if bytes.len() + chunk.len() > most {
+            return Err(format!("it is larger than {} MB", most >> 20).into());
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -98,7 +103,7 @@ fn follow(attempt: Attempt) -> Action {
 }
 
 /// Returns the messages of an error and of its causes; reqwest's own say only what it was doing.
-fn causes(error: &(dyn error::Error + 'static)) -> String {
+pub(crate) fn causes(error: &(dyn error::Error + 'static)) -> String {
     let all = std::iter::successors(Some(error), |it| it.source());
     all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
