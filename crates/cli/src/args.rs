@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use reqwest::Url;
 use semver::Version;
 use serde_json::Value;
 
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Openapi(Box<Options>),
     /// Packs tools as an AWS Lambda function, whose program is this executable
     Zip(Zip),
+    /// Connects to a server as agents' clients do, and explains what would fail
+    Check(Server),
 }
 
 /// The options of `lambda-tools serve`.
@@ -42,6 +45,19 @@ pub(crate) struct Serve {
     pub(crate) documents: Vec<String>,
     #[command(flatten)]
     pub(crate) conversion: Conversion,
+}
+
+/// The options of `lambda-tools check`.
+#[derive(Args)]
+pub(crate) struct Server {
+    /// The URL that clients get, such as https://tools.example/mcp
+    pub(crate) url: Url,
+    /// Sends an API key or an access token, as `Authorization: Bearer KEY`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Calls this tool once, which may have effects
+    #[arg(long, num_args = 2, value_names = ["TOOL", "JSON"])]
+    pub(crate) call: Vec<String>,
 }
 
 /// The options of `lambda-tools openapi`.
@@ -249,11 +265,19 @@ mod tests {
     fn only_tags_and_paths_keep_their_commas() {
         let text = "lambda-tools openapi a.yaml --include-tag A,B --include-path /f(a,b) --include-method get,head";
         let Command::Openapi(options) = Arguments::parse_from(text.split(' ')).command else {
+<<<<<<< HEAD
             panic!("it is another subcommand");
         };
         let choice = options.conversion.choice;
         assert_eq!(choice.include_tag, ["A,B"]);
         assert_eq!(choice.include_path, ["/f(a,b)"]);
         assert_eq!(choice.include_method, ["get", "head"]);
+=======
+            panic!("another command");
+        };
+        assert_eq!(options.choice.include_tag, ["A,B"]);
+        assert_eq!(options.choice.include_path, ["/f(a,b)"]);
+        assert_eq!(options.choice.include_method, ["get", "head"]);
+>>>>>>> 3203faec (Check a server as the clients of agents do)
     }
 }

@@ -4,6 +4,7 @@
 
 mod api;
 mod args;
+mod check;
 mod openapi;
 mod output;
 mod overlay;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
             Command::Serve(options) => serve::run(&options),
             Command::Openapi(options) => openapi::run(&options),
             Command::Zip(options) => zip::run(&options),
+            Command::Check(server) => check::run(server),
         }
     };
     result.unwrap_or_else(|error| {

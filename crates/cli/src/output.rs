@@ -36,6 +36,11 @@ pub(crate) fn say(line: &str) {
     _ = writeln!(io::stderr(), "{}", shown(line));
 }
 
+/// Prints a line to stdout, unless nobody reads it.
+pub(crate) fn print(line: &str) {
+    _ = writeln!(io::stdout(), "{}", shown(line));
+}
+
 /// Returns a line without what a terminal would obey: control characters, and marks that break lines
 /// or turn the direction of text. Documents come from others.
 pub(crate) fn shown(line: &str) -> String {

@@ -1,0 +1,99 @@
+//! `lambda-tools check`: what agents' clients do with a server of MCP, step by step.
+//!
+//! A client says only that it could not connect. Here, steps collect facts, and `check/rules.yaml` says
+//! what these must be, and what to do if they are not.
+
+mod client;
+mod discovery;
+mod mcp;
+
+use std::{collections::HashMap, fmt::Write, process::ExitCode};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Error, args::Server, output, source};
+use client::Client;
+
+/// The steps, in the order in which clients take them. Each returns facts; null if it does not apply.
+const STEPS: &[(&str, fn(&mut Client) -> Result<Value, Error>)] = &[
+    ("URL", mcp::url),
+    ("first request", mcp::first_request),
+    ("resource metadata", discovery::resource),
+    ("authorization server", discovery::authorization_server),
+    ("browsers", discovery::browsers),
+    ("protocol", mcp::protocol),
+    ("tools", mcp::tools),
+    ("call", mcp::call),
+    ("latency", mcp::latency),
+];
+
+/// What the facts of a step must be.
+#[derive(Deserialize)]
+struct Rule {
+    /// `FAULT`, `warn`, or, for what there is to say if no other rule is broken, `ok`.
+    severity: String,
+    /// A JSON Schema for the facts.
+    must: Value,
+    /// What is wrong, with JSON Pointers in braces to facts; `at` is the one that is wrong.
+    text: String,
+    cure: Option<String>,
+    /// True if no further step can be taken.
+    ends: Option<bool>,
+}
+
+/// Runs the command; it fails if an agent would.
+pub(crate) fn run(server: Server) -> Result<ExitCode, Error> {
+    let rules = include_str!("check/rules.yaml");
+    let rules: HashMap<String, Vec<Rule>> = serde_saphyr::from_str(rules)?;
+    let url = source::without_secrets(server.url.to_string());
+    let mut client = Client::new(server)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let mut report = format!("\n| {url} | `lambda-tools check` {version} |\n| --- | --- |\n");
+    let mut is_usable = true;
+    'steps: for (step, collect) in STEPS {
+        let facts = collect(&mut client);
+        let facts = facts.unwrap_or_else(|why| json!({"error": source::causes(&*why)}));
+        let mut is_fine = true;
+        for rule in rules.get(*step).into_iter().flatten() {
+            let validator = jsonschema::validator_for(&rule.must)?;
+            let severity = &*rule.severity;
+            let mut errors = validator.iter_errors(&facts);
+            let Some(error) = errors.next().filter(|_| is_fine || severity != "ok") else {
+                continue;
+            };
+            is_fine = false;
+            is_usable &= severity != "FAULT";
+            let text = explained(&rule.text, &facts, error.instance_path().as_str());
+            output::print(&format!("{severity:5} {step}: {text}"));
+            let cure = rule.cure.iter();
+            cure.for_each(|it| output::print(&format!("      {it}")));
+            let text = text.replace('|', "\\|");
+            _ = writeln!(report, "| {step} | {severity}: {text} |");
+            if rule.ends == Some(true) {
+                break 'steps;
+            }
+        }
+        client.known[step] = facts;
+    }
+    report.lines().for_each(output::print);
+    Ok(ExitCode::from(u8::from(!is_usable)))
+}
+
+/// Returns a text with facts, which may come from the server.
+fn explained(text: &str, facts: &Value, place: &str) -> String {
+    let parts = text.split(['{', '}']).enumerate();
+    let parts = parts.map(|(index, part)| match facts.pointer(part) {
+        _ if index % 2 == 0 => part.to_owned(),
+        Some(fact) => quoted(fact.as_str().unwrap_or(&fact.to_string())),
+        None if part == "at" => quoted(place),
+        None => "nothing".to_owned(),
+    });
+    parts.collect()
+}
+
+/// Returns the beginning of a text, on one line.
+fn quoted(text: &str) -> String {
+    let beginning: String = text.chars().take(200).collect();
+    format!("`{}`", output::shown(&beginning))
+}

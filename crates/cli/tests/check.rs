@@ -1,0 +1,453 @@
+//! `lambda-tools check` with a right server, with one planted fault each, and with this project's own.
+
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Command, Output},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Router,
+    body::{Bytes, to_bytes},
+    extract::Request,
+    response::Response,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use lambda_tools::{ApiKeys, Auth, Failure, Server, Tool, Toolkit, secrets::Secrets};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::{ServerConfig, ServerConnection, pki_types::PrivatePkcs8KeyDer};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use test_support::{Running, Served, answer, installed};
+use tokio::time::sleep;
+
+const KEY: &str = "key-of-the-caller-1";
+
+/// The responses of a right server: MCP's revisions 2025-11-25 and 2026-07-28, RFC 9728 and RFC 8414.
+/// `URL` is that of the server.
+fn right() -> Value {
+    let tool = json!({
+        "name": "Clock_Now",
+        "description": "Returns the time.",
+        "inputSchema": {"type": "object", "properties": {"zone": {"type": "string"}}},
+        "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": true},
+    });
+    let other = json!({
+        "name": "Clock_Set",
+        "description": "Sets the time.",
+        "inputSchema": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]},
+    });
+    let resource = json!({"body": {
+        "resource": "URL/mcp",
+        "authorization_servers": ["URL"],
+    }});
+    json!({
+        "OPTIONS": {"status": 204, "headers": {"access-control-allow-origin": "*"}},
+        "without credentials": {
+            "status": 401,
+            "headers": {
+                "www-authenticate":
+                    "Bearer resource_metadata=\"URL/.well-known/oauth-protected-resource/mcp\"",
+            },
+        },
+        "/.well-known/oauth-protected-resource/mcp": resource,
+        "/.well-known/oauth-protected-resource": resource,
+        "/.well-known/oauth-authorization-server": {"body": {
+            "issuer": "URL",
+            "authorization_endpoint": "URL/authorize",
+            "token_endpoint": "URL/token",
+            "registration_endpoint": "URL/register",
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "client_id_metadata_document_supported": true,
+        }},
+        "server/discover": {"result": {
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+        }},
+        "initialize": {"result": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "clock", "version": "1.0.0"},
+        }},
+        "tools/list": {"result": {"tools": [tool], "nextCursor": "2"}},
+        "tools/list 2": {"result": {"tools": [other]}},
+        "tools/call": {"result": {
+            "content": [{"type": "text", "text": "{}"}],
+            "structuredContent": {},
+        }},
+    })
+}
+
+/// Applies a JSON Merge Patch (RFC 7396).
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Map::new().into();
+    }
+    for (key, value) in patch {
+        match value {
+            Value::Null => drop(target.as_object_mut().unwrap().remove(key)),
+            value => merge(&mut target[key], value),
+        }
+    }
+}
+
+/// Serves responses: of a method of MCP, or of a path.
+async fn respond(responses: Value, is_first: bool, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body: Bytes = to_bytes(body, 1 << 20).await.unwrap();
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let method = message["method"].as_str().unwrap_or_default();
+    let cursor = message["params"]["cursor"].as_str();
+    let has_credentials = parts.headers.contains_key("authorization");
+    let name = match (parts.method.as_str(), parts.uri.path()) {
+        ("OPTIONS", _) => "OPTIONS".to_owned(),
+        ("POST", "/mcp") if !has_credentials && responses.get("without credentials").is_some() => {
+            "without credentials".to_owned()
+        }
+        ("POST", "/mcp") => cursor.map_or(method.to_owned(), |it| format!("{method} {it}")),
+        (_, path) => path.to_owned(),
+    };
+    if let Some(delay) = responses["delay"].as_u64().filter(|_| is_first) {
+        sleep(Duration::from_millis(delay)).await;
+    }
+    let Some(response) = responses.get(&name) else {
+        return answer(404, &[], "");
+    };
+    let headers = response["headers"].as_object().into_iter().flatten();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+        .collect();
+    let status = response["status"].as_u64().unwrap_or(200);
+    let mut own = json!({"jsonrpc": "2.0", "id": message["id"]});
+    for part in ["result", "error"] {
+        if let Some(value) = response.get(part) {
+            own[part] = value.clone();
+        }
+    }
+    let padding = response["padding"].as_u64().unwrap_or_default();
+    own["padding"] = " ".repeat(usize::try_from(padding).unwrap()).into();
+    let body = match &response["body"] {
+        Value::Null if own.as_object().unwrap().len() == 3 => String::new(),
+        Value::Null if response["streams"] == true => format!("event: message\ndata: {own}\n\n"),
+        Value::Null => own.to_string(),
+        Value::String(text) => text.clone(),
+        body => body.to_string(),
+    };
+    answer(u16::try_from(status).unwrap(), &headers, body)
+}
+
+async fn served(mut patch: Value) -> Served {
+    let mut responses = right();
+    if let Some(tool) = patch.as_object_mut().unwrap().remove("tool") {
+        let list = &mut responses["tools/list"]["result"];
+        merge(&mut list["tools"][0], &tool);
+        merge(list, &json!({"nextCursor": null}));
+    }
+    merge(&mut responses, &patch);
+    let is_first = Arc::new(AtomicBool::new(true));
+    Served::start_with(async |url: &str| {
+        let responses = responses.to_string().replace("URL", url);
+        let responses: Value = serde_json::from_str(&responses).unwrap();
+        Router::new().fallback(move |request: Request| {
+            let is_first = is_first.swap(false, Ordering::Relaxed);
+            respond(responses.clone(), is_first, request)
+        })
+    })
+    .await
+}
+
+/// What the command prints, and its exit code.
+#[derive(Debug)]
+struct Checked {
+    lines: Vec<String>,
+    code: Option<i32>,
+}
+
+impl From<Output> for Checked {
+    fn from(output: Output) -> Self {
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let lines = stdout.lines().map(str::to_owned).collect();
+        let code = output.status.code();
+        Self { lines, code }
+    }
+}
+
+impl Checked {
+    /// Returns the line that begins like this and contains a text, and the one below it.
+    fn finding(&self, label: &str, text: &str) -> Option<(&str, &str)> {
+        let mut pairs = self.lines.windows(2);
+        let found = pairs.find(|it| it[0].starts_with(label) && it[0].contains(text))?;
+        Some((&found[0], &found[1]))
+    }
+
+    fn count(&self, label: &str) -> usize {
+        let lines = self.lines.iter();
+        lines.filter(|it| it.starts_with(label)).count()
+    }
+
+    /// Asserts that nothing is wrong, except that the server is on this machine.
+    #[track_caller]
+    fn is_right(&self) {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        assert_eq!(self.count("FAULT"), 0, "{self:#?}");
+        assert_eq!(self.count("warn"), 1, "{self:#?}");
+        assert!(
+            self.finding("warn", "only programs on this machine")
+                .is_some()
+        );
+    }
+}
+
+async fn check(url: &str, options: &[&str]) -> Checked {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-tools"));
+    command.args(["check", url]).args(options);
+    let output = tokio::task::spawn_blocking(move || command.output());
+    output.await.unwrap().unwrap().into()
+}
+
+async fn check_with_key(server: &Served) -> Checked {
+    check(&format!("{}/mcp", server.url), &["--key", KEY]).await
+}
+
+/// A row of the table of faults.
+#[derive(Deserialize)]
+struct Row {
+    change: Value,
+    finds: (String, String, String),
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_planted_fault_is_found_alone_and_cured() {
+    let rows: Vec<Row> = serde_saphyr::from_str(include_str!("check/faults.yaml")).unwrap();
+    let rows = rows.into_iter().map(|row| tokio::spawn(is_found(row)));
+    let mut wrong = Vec::new();
+    for row in rows.collect::<Vec<_>>() {
+        wrong.extend(row.await.unwrap().err());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Returns an error unless the command finds what a row has planted, and nothing else that is wrong.
+async fn is_found(row: Row) -> Result<(), String> {
+    let (label, text, cure) = &row.finds;
+    let checked = check_with_key(&served(row.change.clone()).await).await;
+    let is_fault = label == "FAULT";
+    let found = checked.finding(label, text);
+    let has_cure = found.is_some_and(|(_, below)| below.contains(cure));
+    let is_alone = checked.count("FAULT") == usize::from(is_fault);
+    if has_cure && is_alone && checked.code == Some(i32::from(is_fault)) {
+        return Ok(());
+    }
+    Err(format!("{}: {:?} in {checked:#?}", row.change, row.finds))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_server_has_no_fault_in_either_era_nor_as_a_stream() {
+    let streams = json!({"initialize": {"streams": true}, "tools/list": {"streams": true}});
+    let legacy = json!({"server/discover": null});
+    for patch in [json!({}), legacy, streams] {
+        let checked = check_with_key(&served(patch).await).await;
+        checked.is_right();
+        assert!(checked.finding("ok", "call: `Clock_Now` answers").is_some());
+        assert_eq!(
+            checked.count("| "),
+            11,
+            "the report has a row for each line: {checked:#?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_key_the_way_to_sign_in_is_checked() {
+    let server = served(json!({})).await;
+    let url = format!("{}/mcp", server.url);
+    let checked = check(&url, &[]).await;
+    assert_eq!(checked.code, Some(0), "{checked:#?}");
+    let (_, cure) = checked
+        .finding("warn", "the tools are not checked")
+        .unwrap();
+    assert!(cure.contains("--key"), "{cure}");
+    assert!(checked.finding("ok", "authorization server").is_some());
+
+    let closed = served(json!({
+        "/.well-known/oauth-protected-resource": null,
+        "/.well-known/oauth-protected-resource/mcp": null,
+    }));
+    let closed = closed.await;
+    let checked = check(&format!("{}/mcp", closed.url), &[]).await;
+    assert_eq!(checked.code, Some(1));
+    let (_, cure) = checked
+        .finding("FAULT", "there is no place to sign in")
+        .unwrap();
+    assert!(cure.contains("repeat the command with --key"), "{cure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_called_by_its_name() {
+    let server = served(json!({})).await;
+    let url = format!("{}/mcp", server.url);
+    let call = |input| ["--key", KEY, "--call", "Clock_Set", input];
+    let checked = check(&url, &call(r#"{"to": "noon"}"#)).await;
+    assert!(
+        checked.finding("ok", "`Clock_Set` answers").is_some(),
+        "{checked:#?}"
+    );
+    let checked = check(&url, &call("noon")).await;
+    let (_, cure) = checked.finding("FAULT", "call").unwrap();
+    assert!(cure.contains("--call must be JSON"), "{cure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_that_agents_cannot_use_are_faults() {
+    for (url, text, cure) in [
+        (
+            "http://tools.invalid/mcp",
+            "https to port 443",
+            "such a URL",
+        ),
+        (
+            "https://tools.invalid:8443/mcp",
+            "https to port 443",
+            "such a URL",
+        ),
+        (
+            "https://tools.invalid/prod/prod/mcp",
+            "the same segment twice",
+            "do not append",
+        ),
+        (
+            "https://tools.invalid/mcp",
+            "there is no answer",
+            "Compare the host",
+        ),
+    ] {
+        let checked = check(url, &[]).await;
+        assert_eq!(checked.code, Some(1), "{url}");
+        let (_, below) = checked.finding("FAULT", text).unwrap();
+        assert!(below.contains(cure), "{below}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_certificate_is_called_by_its_name() {
+    let key = KeyPair::generate().unwrap();
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = authority.self_signed(&key).unwrap();
+    let pem = STANDARD.encode(root.der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-authority.pem");
+    fs::write(&file, pem).unwrap();
+    let issuer = Issuer::new(authority, key);
+
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.not_before = date_time_ymd(2019, 1, 1);
+    params.not_after = date_time_ymd(2020, 1, 1);
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let der = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], der.into())
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!(
+        "https://localhost:{}/mcp",
+        listener.local_addr().unwrap().port()
+    );
+    thread::spawn(move || {
+        let mut connection = ServerConnection::new(Arc::new(config)).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        _ = connection.complete_io(&mut stream);
+    });
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lambda-tools"));
+    command.args(["check", &url]).env("SSL_CERT_FILE", file);
+    let checked = Checked::from(command.output().unwrap());
+    let (fault, cure) = checked.finding("FAULT", "certificate").unwrap();
+    assert!(fault.contains("expired"), "{fault}");
+    assert!(cure.contains("Renew it"), "{cure}");
+    assert_eq!(checked.code, Some(1));
+}
+
+fn own_server(auth: impl Into<Auth>) -> Router {
+    let now = async |_: Value| Ok::<_, Failure>(json!({"now": "noon"}));
+    let input = json!({"type": "object"});
+    let tool = Tool::dynamic(
+        "Clock.Now@1.0.0",
+        "Returns the time.",
+        input,
+        json!({}),
+        now,
+    );
+    let server = Server::new(Toolkit::new([tool.read_only(true)]).unwrap());
+    let server = server.auth(auth).secrets(Secrets::fixed([("KEY", KEY)]));
+    server.into_router().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_projects_own_server_has_no_fault() {
+    let open = Served::start(own_server(Auth::none())).await;
+    check(&format!("{}/mcp", open.url), &[]).await.is_right();
+
+    let closed = Served::start(own_server(ApiKeys::with_ids(["KEY"]))).await;
+    let checked = check_with_key(&closed).await;
+    assert_eq!(
+        (checked.code, checked.count("FAULT")),
+        (Some(0), 0),
+        "{checked:#?}"
+    );
+    assert!(
+        checked.finding("ok", "`Clock_Now` answers").is_some(),
+        "{checked:#?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FastMCP; run tests/all"]
+async fn a_server_of_fastmcp_has_no_fault() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let program = format!(
+        "from fastmcp import FastMCP\n\
+         server = FastMCP('clock')\n\
+         @server.tool(annotations={{'readOnlyHint': True}})\n\
+         def now() -> str:\n    \"The time.\"\n    return 'noon'\n\
+         server.run(transport='http', port={}, show_banner=False)",
+        address.port()
+    );
+    let _server = Running::start(Command::new(installed("python")).args(["-c", &program]));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < deadline, "FastMCP does not start");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let checked = check(&format!("http://{address}/mcp"), &[]).await;
+    assert_eq!(
+        (checked.code, checked.count("FAULT")),
+        (Some(0), 0),
+        "{checked:#?}"
+    );
+    assert!(
+        checked.finding("ok", "`now` answers").is_some(),
+        "{checked:#?}"
+    );
+}
