@@ -50,7 +50,7 @@ pub(crate) struct Serve {
 /// The options of `lambda-tools check`.
 #[derive(Args)]
 pub(crate) struct Server {
-    /// The URL that clients get, such as https://tools.example/mcp
+    /// The URL that clients get; it usually ends with `/mcp`
     pub(crate) url: Url,
     /// Sends an API key or an access token, as `Authorization: Bearer KEY`
     #[arg(long, value_name = "KEY")]
@@ -265,19 +265,11 @@ mod tests {
     fn only_tags_and_paths_keep_their_commas() {
         let text = "lambda-tools openapi a.yaml --include-tag A,B --include-path /f(a,b) --include-method get,head";
         let Command::Openapi(options) = Arguments::parse_from(text.split(' ')).command else {
-<<<<<<< HEAD
             panic!("it is another subcommand");
         };
         let choice = options.conversion.choice;
         assert_eq!(choice.include_tag, ["A,B"]);
         assert_eq!(choice.include_path, ["/f(a,b)"]);
         assert_eq!(choice.include_method, ["get", "head"]);
-=======
-            panic!("another command");
-        };
-        assert_eq!(options.choice.include_tag, ["A,B"]);
-        assert_eq!(options.choice.include_path, ["/f(a,b)"]);
-        assert_eq!(options.choice.include_method, ["get", "head"]);
->>>>>>> 3203faec (Check a server as the clients of agents do)
     }
 }

@@ -15,8 +15,11 @@ use serde_json::{Value, json};
 use crate::{Error, args::Server, output, source};
 use client::Client;
 
-/// The steps, in the order in which clients take them. Each returns facts; null if it does not apply.
-const STEPS: &[(&str, fn(&mut Client) -> Result<Value, Error>)] = &[
+/// Collects facts about the server; null if it does not apply to this one.
+type Step = fn(&mut Client) -> Result<Value, Error>;
+
+/// The steps, in the order in which clients take them.
+const STEPS: &[(&str, Step)] = &[
     ("URL", mcp::url),
     ("first request", mcp::first_request),
     ("resource metadata", discovery::resource),

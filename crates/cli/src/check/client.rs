@@ -111,7 +111,7 @@ async fn read(request: RequestBuilder) -> Result<Value, Error> {
     Ok(json!({
         "status": response.status().as_u16(),
         "headers": headers.collect::<Map<_, _>>(),
-        "body": values.flatten().filter(Value::is_object).last(),
+        "body": values.flatten().rfind(Value::is_object),
     }))
 }
 
