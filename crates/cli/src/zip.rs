@@ -1,11 +1,11 @@
 //! `lambda-tools zip`: a folder with what AWS Lambda runs, whose program is this executable.
 
-mod archive;
 mod elf;
 
 use std::{env, fs, io, io::Write, path::Path, process::ExitCode};
 
 use lambda_tools::{Toolkit, from_openapi::ApiTools};
+use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     Error,
@@ -31,11 +31,10 @@ pub(crate) fn run(options: &Zip) -> Result<ExitCode, Error> {
     check(&program, &options.architecture)?;
     fs::create_dir_all(folder)
         .map_err(|error| format!("{} cannot be created: {error}", folder.display()))?;
-    let zip = archive::zip(&[
+    let zip = zipped(&[
         ("bootstrap", &program, 0o755),
         ("tools.json", text.as_bytes(), 0o644),
-    ]);
-    let zip = zip.ok_or("the executable is too large for a zip")?;
+    ])?;
     write(&folder.join("bootstrap"), &program)?;
     let permissions = fs::metadata(&executable)?.permissions();
     fs::set_permissions(folder.join("bootstrap"), permissions)?;
@@ -51,6 +50,17 @@ pub(crate) fn run(options: &Zip) -> Result<ExitCode, Error> {
         _ = writeln!(io::stdout(), "{}", shown(&line));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a zip of files: their names, bytes and permissions. The same files make the same zip.
+fn zipped(files: &[(&str, &[u8], u32)]) -> Result<Vec<u8>, Error> {
+    let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+    for (name, bytes, permissions) in files {
+        let options = SimpleFileOptions::DEFAULT.unix_permissions(*permissions);
+        zip.start_file(*name, options)?;
+        zip.write_all(bytes)?;
+    }
+    Ok(zip.finish()?.into_inner())
 }
 
 /// Checks that Lambda can run this executable.
