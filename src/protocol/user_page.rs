@@ -1,4 +1,4 @@
-//! What the pages that users see in a browser share: the document, its style and its headers.
+//! The shared parts of the pages that users see in a browser: the document, its style and its headers.
 //!
 //! Pages have no scripts, and load nothing. Their only style is in the document, and the content
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and

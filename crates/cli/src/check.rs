@@ -1,7 +1,7 @@
 //! `lambda-tools check`: what agents' clients do with a server of MCP, step by step.
 //!
-//! A client says only that it could not connect. Here, steps collect facts, and `check/rules.yaml` says
-//! what these must be, and what to do if they are not.
+//! A client says only that it could not connect. Here, each step collects facts about the server, and
+//! the rules in `check/rules.yaml` test them and name the cure of each fault.
 
 mod client;
 mod discovery;
@@ -31,14 +31,15 @@ const STEPS: &[(&str, Step)] = &[
     ("latency", mcp::latency),
 ];
 
-/// What the facts of a step must be.
+/// A rule for the facts that a step collects.
 #[derive(Deserialize)]
 struct Rule {
     /// `FAULT`, `warn`, or, for what there is to say if no other rule is broken, `ok`.
     severity: String,
     /// A JSON Schema for the facts.
     must: Value,
-    /// What is wrong, with JSON Pointers in braces to facts; `at` is the one that is wrong.
+    /// The message. JSON Pointers in braces stand for facts; `{at}` is the location of the fact that
+    /// breaks the rule.
     text: String,
     cure: Option<String>,
     /// True if no further step can be taken.

@@ -170,7 +170,7 @@ async fn served(mut patch: Value) -> Served {
     .await
 }
 
-/// What the command prints, and its exit code.
+/// The command's output and exit code.
 #[derive(Debug)]
 struct Checked {
     lines: Vec<String>,

@@ -29,7 +29,7 @@ use crate::{
 pub(super) const LIFE: Duration = Duration::from_mins(10);
 /// The name of the cookie that binds a browser.
 pub(super) const COOKIE: &str = "sign-in";
-/// What the id of a sign-in follows in its `state`.
+/// The prefix of a sign-in's id in its `state`.
 pub(super) const FLOW: &str = "sign-in.";
 
 /// A response about a sign-in.

@@ -44,8 +44,8 @@ fn divide_types(object: &mut JsonObject) {
     let Some(types) = object.get("type").and_then(Value::as_array).cloned() else {
         return;
     };
-    // What is about all branches stays outside of them, such as `x-mcp-header`, and so do schemas for
-    // the same value: a copy in each branch would double them with each level.
+    // Keywords that concern all branches, such as `x-mcp-header`, stay outside of them. So do schemas of
+    // the whole value: copying them into each branch would double them at each level.
     let shared = [
         Annotation,
         Identity,

@@ -22,7 +22,7 @@ pub(super) struct Client {
     /// The facts of the steps before.
     pub(super) known: Value,
     pub(super) is_modern: bool,
-    /// What every message has from now on.
+    /// The headers that all further messages carry.
     pub(super) headers: Vec<(&'static str, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What an executable needs, by its own headers.
+//! The processor and the version of GLIBC that an executable requires, read from its ELF headers.
 
 use object::{
     Endianness,
