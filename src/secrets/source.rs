@@ -1,11 +1,20 @@
-//! The server's choice of a secret store, and of how long its values are cached.
+//! The server's choice of a secret store, and of how long its values are cached; and the stores that
+//! need no setup: the environment with an optional dotenv file, and the program itself.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env::{self, VarError},
+    fmt,
+    future::ready,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 
-use super::{SecretStore, environment::Environment, fixed::Fixed};
-use crate::Secret;
+use super::{ReadFuture, ReadResult, SecretStore};
+use crate::{Secret, StoreError};
 
 /// The maximum duration. It is longer than any process lives; a much longer one would overflow an
 /// `Instant`.
@@ -31,8 +40,8 @@ pub struct Secrets {
     pub(super) stale_for: Duration,
     pub(super) timeout: Duration,
     /// The dotenv file of the store, if it has one.
-    file: Option<PathBuf>,
-    from_calls: bool,
+    pub(super) file: Option<PathBuf>,
+    pub(super) from_calls: bool,
 }
 
 impl Secrets {
@@ -60,7 +69,7 @@ impl Secrets {
     /// Takes secrets from the environment variables whose names are the secrets' ids. The variables
     /// are read each time.
     pub fn environment() -> Self {
-        Self::from_store(Environment::new(None))
+        Self::from_store(Environment { file: None })
     }
 
     /// Does the same as [`Secrets::environment`], but reads variables that are not set from a
@@ -70,7 +79,7 @@ impl Secrets {
         let file = Some(file.into());
         Self {
             file: file.clone(),
-            ..Self::from_store(Environment::new(file))
+            ..Self::from_store(Environment { file })
         }
     }
 
@@ -121,19 +130,6 @@ impl Secrets {
         let mut values = reads.flatten().flatten().flatten();
         values.all(|value| value.expose().trim().len() >= least)
     }
-
-    /// Says how to give a secret a value.
-    pub(super) fn advice(&self, id: &str) -> String {
-        match (&self.file, &self.store) {
-            (Some(file), _) => format!("for example {id}=… in {}", file.display()),
-            (None, Some(store)) => format!("it is read from {}", store.location(id)),
-            (None, None) => "this server has no store of secrets".to_owned(),
-        }
-    }
-
-    pub(crate) fn may_come_from_calls(&self) -> bool {
-        self.from_calls
-    }
 }
 
 impl fmt::Debug for Secrets {
@@ -147,5 +143,141 @@ impl fmt::Debug for Secrets {
             .field("timeout", &self.timeout)
             .field("from_calls", &self.from_calls)
             .finish()
+    }
+}
+
+/// Environment variables, and an optional dotenv file.
+struct Environment {
+    file: Option<PathBuf>,
+}
+
+impl SecretStore for Environment {
+    /// Reads the environment, and the file for what is not in it. The file is read each time, so
+    /// that a change to it needs no restart. An empty value counts as not set.
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
+        let read_one = |id: &String| match in_environment(id) {
+            Ok(None) => self
+                .file
+                .as_deref()
+                .map_or(Ok(None), |file| in_file(file, id)),
+            result => result,
+        };
+        Box::pin(ready(ids.iter().map(read_one).collect()))
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn location(&self, id: &str) -> String {
+        match &self.file {
+            None => format!("the environment variable '{id}'"),
+            Some(file) => format!("the environment variable '{id}' or {}", file.display()),
+        }
+    }
+}
+
+fn in_environment(id: &str) -> ReadResult {
+    // An invalid name is never set, and makes some versions of the standard library panic.
+    if id.is_empty() || id.contains(['=', '\0']) {
+        return Ok(None);
+    }
+    match env::var(id) {
+        Ok(value) => Ok(Some(value)
+            .filter(|value| !value.is_empty())
+            .map(Secret::from)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(StoreError::undecodable(format!(
+            "the environment variable '{id}' is not UTF-8"
+        ))),
+    }
+}
+
+fn in_file(file: &Path, id: &str) -> ReadResult {
+    // The parser's own errors quote the line, which contains a secret.
+    let unreadable = || {
+        let name = file.display();
+        StoreError::undecodable(format!("{name} has a line that is not NAME=value"))
+    };
+    let lines = match dotenvy::from_path_iter(file) {
+        Ok(lines) => lines,
+        Err(error) if error.not_found() => return Ok(None),
+        Err(_) => {
+            let name = file.display();
+            return Err(StoreError::undecodable(format!("{name} cannot be opened")));
+        }
+    };
+    let mut secret = None;
+    for line in lines {
+        let (name, value) = line.map_err(|_| unreadable())?;
+        if name == id && !value.is_empty() {
+            secret = Some(Secret::from(value));
+        }
+    }
+    Ok(secret)
+}
+
+/// The program itself, for tests.
+struct Fixed(BTreeMap<String, Secret>);
+
+impl SecretStore for Fixed {
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
+        let read_one = |id: &String| Ok(self.0.get(id).cloned());
+        Box::pin(ready(ids.iter().map(read_one).collect()))
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn location(&self, _: &str) -> String {
+        "the server's fixed secrets".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, id: &str) -> ReadResult {
+        let name = format!("dotenv-{}-{:p}", std::process::id(), text);
+        let file = env::temp_dir().join(name);
+        std::fs::write(&file, text).unwrap();
+        let result = in_file(&file, id);
+        std::fs::remove_file(&file).unwrap();
+        result
+    }
+
+    fn value(text: &str, id: &str) -> Option<String> {
+        let secret = read(text, id).unwrap();
+        secret.map(|secret| secret.expose().to_owned())
+    }
+
+    #[test]
+    fn a_dotenv_file_is_read() {
+        let text = "# keys\nexport A=one\nB='two $A'\n\nC=\nA_KEY=\"three\\nlines\"\n";
+        assert_eq!(value(text, "A").as_deref(), Some("one"));
+        assert_eq!(value(text, "B").as_deref(), Some("two $A"));
+        assert_eq!(value(text, "C"), None, "an empty value is not set");
+        assert_eq!(value(text, "D"), None);
+        assert_eq!(value(text, "A_KEY").as_deref(), Some("three\nlines"));
+    }
+
+    #[test]
+    fn an_invalid_file_is_not_quoted() {
+        let error = read("A=one\nmarked\n", "Z").unwrap_err().to_string();
+        assert!(error.contains("is not NAME=value"), "{error}");
+        assert!(!error.contains("marked"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_file_or_an_invalid_name_is_no_secret() {
+        assert_eq!(
+            in_file(Path::new("/nowhere/.env"), "A").map(|it| it.is_none()),
+            Ok(true)
+        );
+        for id in ["", "=", "A=B", "A\0B"] {
+            assert!(in_environment(id).unwrap().is_none());
+        }
     }
 }

@@ -4,10 +4,7 @@ use std::{cell::Cell, sync::LazyLock, time::Instant};
 
 use tokio::task::JoinSet;
 
-use super::{
-    entry::{NEGATIVE_TTL, PAUSE},
-    *,
-};
+use super::*;
 use crate::secrets::{ReadFuture, SecretStore};
 
 const TTL: Duration = Duration::from_mins(5);
