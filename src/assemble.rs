@@ -12,7 +12,7 @@ use lambda_http::tower::ServiceExt;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    Auth, EventKind, Server, Toolkit,
+    Auth, EventKind, Server,
     call::{Engine, background::Worker},
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
@@ -25,7 +25,7 @@ use crate::{
     public_url::PublicUrl,
     quotas::counters::Quotas,
     secrets::{SecretCache, Secrets},
-    tool::{repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::repeats::RepeatPolicy,
 };
 
 /// Builds the router, and the state that it shares with direct calls.
@@ -49,7 +49,16 @@ pub(crate) fn assemble(
     );
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
-    let broker = build_broker(&mut server, &secrets, &wall_clock, &public_url);
+    let broker = server.oauth.take().map(|settings| {
+        let entries = server.toolkit.entries().iter();
+        let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
+        let scopes = needs.flat_map(|need| {
+            let scopes = need.oauth2.scopes.iter();
+            scopes.map(|scope| (need.id.clone(), scope.clone()))
+        });
+        let (clock, url) = (wall_clock.clone(), public_url.clone());
+        Broker::new(settings, &secrets, clock, url, scopes.collect())
+    });
     #[cfg(feature = "sign-in")]
     let authorization_server = broker.as_ref().and_then(|broker| {
         let auth = server.auth.as_ref()?;
@@ -99,8 +108,8 @@ pub(crate) fn assemble(
         authorization_server,
     });
     let router = protocol::router(Arc::clone(&app), &server.protocols, &server.info);
-    let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
-    let router = server.router_changes.into_iter().fold(router, apply);
+    let changes = server.router_changes.into_iter();
+    let router = changes.fold(router, |router, change| change(router));
     let router = with_base_path(server.base_path.as_deref(), router, has_explorer);
     (router, app)
 }
@@ -122,34 +131,6 @@ pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
         .filter(|id| seen.insert(*id))
         .map(str::to_owned)
         .collect()
-}
-
-fn has_recorded_tools(toolkit: &Toolkit) -> bool {
-    let is_recorded = |entry: &ToolEntry| entry.tool.policy != RepeatPolicy::Idempotent;
-    toolkit.entries().iter().any(is_recorded)
-}
-
-fn build_broker(
-    server: &mut Server,
-    secrets: &Arc<SecretCache>,
-    wall_clock: &Clock,
-    public_url: &PublicUrl,
-) -> Option<Arc<Broker>> {
-    let settings = server.oauth.take()?;
-    let entries = server.toolkit.entries().iter();
-    let requirements = entries.flat_map(|entry| &entry.tool.requirements.authorization);
-    let scopes = requirements.flat_map(|requirement| {
-        let scopes = requirement.oauth2.scopes.iter();
-        scopes.map(|scope| (requirement.id.clone(), scope.clone()))
-    });
-    let declared = scopes.collect();
-    Some(Broker::new(
-        settings,
-        secrets,
-        wall_clock.clone(),
-        public_url.clone(),
-        declared,
-    ))
 }
 
 /// Serves the router under the base path as well, also `/` if the server itself has something
@@ -180,7 +161,9 @@ pub(crate) async fn warm_up(app: &AppState) {
         }
     };
     let deduplication = async {
-        if has_recorded_tools(&engine.toolkit) || !engine.quotas.is_empty() {
+        let mut tools = engine.toolkit.entries().iter();
+        let has_recorded = tools.any(|it| it.tool.policy != RepeatPolicy::Idempotent);
+        if has_recorded || !engine.quotas.is_empty() {
             engine.deduplication.warm_up().await;
         }
     };

@@ -5,21 +5,25 @@
 //! `aws configure export-credentials --format env` prints. Any other credential provider would mean
 //! more code to load on each cold start.
 
-mod connections;
-mod roots;
-
 use std::{env, sync::OnceLock, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
-use aws_smithy_runtime_api::client::{behavior_version::BehaviorVersion, result::SdkError};
+use aws_smithy_http_client::{
+    Connector,
+    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::{
+    behavior_version::BehaviorVersion,
+    http::{HttpClient, HttpConnectorSettings, SharedHttpConnector},
+    result::SdkError,
+    runtime_components::RuntimeComponents,
+};
 use aws_smithy_types::{
     error::metadata::ProvideErrorMetadata, retry::RetryConfig, timeout::TimeoutConfig,
 };
 use aws_types::{SdkConfig, region::Region};
 
 use crate::StoreError;
-use connections::Connections;
-use roots::Roots;
 
 /// Returns the client in the cell, or creates it. `service` is the suffix of its endpoint variable.
 pub(crate) fn client<'a, C>(
@@ -119,3 +123,83 @@ pub(crate) fn error_of_code(service: &str, code: &str) -> StoreError {
         code => StoreError::unavailable(format!("{service} failed ({code})")),
     }
 }
+
+/// The connections, which all services share: most of the time spent creating them goes to
+/// decoding certificates. The settings are always those of [`config`].
+#[derive(Clone, Debug)]
+struct Connections(Roots);
+
+impl HttpClient for Connections {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        _: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        connector(self.0, settings)
+    }
+}
+
+/// Returns the shared connections. The first request opens one, and decodes the certificates.
+fn connector(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnector {
+    /// One for each value of `Roots`.
+    static CONNECTIONS: [OnceLock<SharedHttpConnector>; 2] = [const { OnceLock::new() }; 2];
+    let connector = CONNECTIONS[roots as usize].get_or_init(|| {
+        let connector = Connector::builder()
+            .connector_settings(settings.clone())
+            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+            .tls_context(roots.tls_context());
+        SharedHttpConnector::new(connector.build())
+    });
+    connector.clone()
+}
+
+/// Amazon Root CA 1 to 4 and the Starfield Services Root Certificate Authority - G2, from Debian's
+/// copy of Mozilla's list; <https://www.amazontrust.com/repository/> has them as well. The last one
+/// expires first, at the end of 2037; Amazon Root CA 1 expires on 2038-01-17, the others on
+/// 2040-05-26.
+const AMAZON: &[u8] = include_bytes!("aws/amazon_roots.pem");
+
+/// The prefixes of regions outside of the partitions `aws` and `aws-us-gov`: their endpoints may
+/// use other certificate authorities.
+const OTHER_PARTITIONS: [&str; 4] = ["cn-", "eu-iso", "eusc-", "us-iso"];
+
+/// Variables that name certificates.
+const CERTIFICATE_VARIABLES: [&str; 3] = ["AWS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE"];
+
+/// The root certificates of a client. Decoding the machine's takes longer than the rest of a cold start,
+/// and Amazon's endpoints need five of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Roots {
+    /// Those of Amazon's endpoints.
+    Amazon,
+    /// Those of the machine, or of the files in the environment.
+    Machine,
+}
+
+impl Roots {
+    /// Returns the roots for an endpoint; without one, it is Amazon's. `is_set` looks a variable
+    /// up.
+    fn new(region: &str, endpoint: Option<&str>, is_set: impl Fn(&str) -> bool + Copy) -> Self {
+        let is_public = !OTHER_PARTITIONS.iter().any(|it| region.starts_with(it));
+        let is_default = endpoint.is_none() && !CERTIFICATE_VARIABLES.into_iter().any(is_set);
+        if is_set("AWS_LAMBDA_RUNTIME_API") && is_default && is_public {
+            Self::Amazon
+        } else {
+            Self::Machine
+        }
+    }
+
+    fn tls_context(self) -> TlsContext {
+        match self {
+            Self::Amazon => {
+                let roots = TrustStore::empty().with_pem_certificate(AMAZON);
+                let context = TlsContext::builder().with_trust_store(roots).build();
+                context.expect("the builder accepts any trust store")
+            }
+            Self::Machine => TlsContext::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,18 +3,13 @@
 //! Providers are outside of the owner's control: the time and the size of their responses are
 //! limited, and redirects are not followed.
 
-mod discovery;
-
-use std::{sync::OnceLock, time::Duration};
+use std::{fmt, sync::OnceLock, time::Duration};
 
 use http::HeaderMap;
 #[cfg(feature = "oidc")]
 use http::header::CACHE_CONTROL;
 use reqwest::{Response, StatusCode, Url};
-
-#[cfg(feature = "oauth")]
-pub(crate) use discovery::DiscoveryError;
-pub(crate) use discovery::discover;
+use serde::de::DeserializeOwned;
 
 /// The time limit of one request to a provider.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
@@ -27,8 +22,8 @@ pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct TransportError(pub &'static str);
 
-impl std::fmt::Display for TransportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
@@ -112,6 +107,58 @@ pub(crate) fn max_age(headers: &HeaderMap) -> Option<Duration> {
         let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
         Some(Duration::from_secs(seconds.parse().ok()?))
     })
+}
+
+/// The reason why there is no metadata.
+pub(crate) enum DiscoveryError {
+    Transport(TransportError),
+    Status(StatusCode),
+    Invalid(&'static str),
+}
+
+impl fmt::Display for DiscoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(error) => error.fmt(f),
+            Self::Status(status) => write!(f, "the issuer's metadata has the status {status}"),
+            Self::Invalid(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<TransportError> for DiscoveryError {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+/// Fetches the metadata of an issuer: `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414,
+/// section 3. `issuer_in` returns the issuer that it names.
+pub(crate) async fn discover<T: DeserializeOwned>(
+    issuer: &str,
+    issuer_in: fn(&T) -> &str,
+) -> Result<T, DiscoveryError> {
+    let base = issuer.trim_end_matches('/');
+    let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
+    if fetched.status == StatusCode::NOT_FOUND {
+        let url =
+            Url::parse(base).map_err(|_| DiscoveryError::Invalid("the issuer is not a URL"))?;
+        let origin = url.origin().ascii_serialization();
+        let path = url.path().trim_end_matches('/');
+        let url = format!("{origin}/.well-known/oauth-authorization-server{path}");
+        fetched = get(&url).await?;
+    }
+    if !fetched.status.is_success() {
+        return Err(DiscoveryError::Status(fetched.status));
+    }
+    let invalid = |_| DiscoveryError::Invalid("the response is not the metadata of an issuer");
+    let metadata = serde_json::from_slice(&fetched.body).map_err(invalid)?;
+    // RFC 8414, 3.3: otherwise another issuer could pass off its keys or endpoints as this one's.
+    if issuer_in(&metadata).trim_end_matches('/') != base {
+        let text = "the metadata is from another issuer";
+        return Err(DiscoveryError::Invalid(text));
+    }
+    Ok(metadata)
 }
 
 /// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
