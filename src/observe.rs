@@ -7,11 +7,8 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 #[cfg_attr(not(feature = "otlp"), path = "observe/otlp/off.rs")]
 pub(crate) mod otlp;
-pub(crate) mod panics;
-mod request_end;
 pub(crate) mod request_log;
 pub(crate) mod spans;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod trace;
 pub(crate) mod trail;

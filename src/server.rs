@@ -9,8 +9,8 @@ use axum::Router;
 
 use crate::{
     AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, auth::sign_in::SignIn, call::watch::Watch,
-    idempotency::Idempotency, oauth::OAuth, observe::metrics::Metrics, payload::LARGEST_PAYLOAD,
-    protocol::Protocol, quotas::Quota, secrets::Secrets,
+    idempotency::Idempotency, oauth::OAuth, payload::LARGEST_PAYLOAD, protocol::Protocol,
+    quotas::Quota, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -48,7 +48,8 @@ pub struct Server {
     pub(crate) oauth: Option<OAuth>,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) info: ServerInfo,
-    pub(crate) metrics: Option<Metrics>,
+    /// The namespace of the metrics.
+    pub(crate) metrics: Option<String>,
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
     pub(crate) on_shutdown: Option<ShutdownHook>,
@@ -186,7 +187,7 @@ impl Server {
     ///
     /// AWS charges for each metric of each tool and version; `docs/monitoring.md` lists them.
     pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
-        self.metrics = Some(Metrics::in_namespace(namespace));
+        self.metrics = Some(namespace.into());
         self
     }
 

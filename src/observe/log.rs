@@ -1,19 +1,30 @@
 //! The destination of log lines: one subscriber, unless the program has installed its own.
 
 mod json;
-pub(crate) mod text;
 
-use std::env;
-
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{
-    Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+use std::{
+    env,
+    fmt::{Debug, Result},
 };
 
-use json::JsonFormatter;
-use text::TextFormatter;
+use tracing::{
+    field::{Field, Visit},
+    level_filters::LevelFilter,
+};
+use tracing_subscriber::{
+    Layer, Registry,
+    field::{RecordFields, VisitOutput},
+    filter::Targets,
+    fmt::{
+        self, FormatFields,
+        format::{DefaultVisitor, Writer},
+    },
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
-use super::{otlp::Telemetry, spans};
+use super::{confidential::without_secrets, otlp::Telemetry, spans};
+use json::JsonFormatter;
 
 /// Writes short lines for a developer, or lines in JSON.
 pub(crate) fn to_terminal(telemetry: &Telemetry, in_json: bool) {
@@ -42,7 +53,12 @@ fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telem
             "the program installed its own tracing subscriber, so lambda_tools exports no spans"
         );
     }
-    Telemetry::warn_without_feature();
+    let collector = env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT").unwrap_or_default();
+    if !cfg!(feature = "otlp") && !collector.is_empty() {
+        tracing::warn!(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the program lacks lambda_tools' cargo feature 'otlp'"
+        );
+    }
 }
 
 /// Writes lines for CloudWatch, at the level and in the format set in the function's configuration.
@@ -90,10 +106,54 @@ fn filter(setting: Option<String>) -> Targets {
         .with_targets(PRINT_EVENTS.map(|(it, most)| (it, level.min(most))))
 }
 
+/// The format of `tracing-subscriber`, with each field redacted first, and escaped.
+struct TextFormatter;
+
+impl<'writer> FormatFields<'writer> for TextFormatter {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'writer>, fields: R) -> Result {
+        let mut text = String::new();
+        let visitor = DefaultVisitor::new(Writer::new(&mut text), true);
+        let mut redacting = RedactingWriter(visitor);
+        fields.record(&mut redacting);
+        redacting.0.finish()?;
+        text.chars().try_for_each(|it| match it {
+            it if is_unsafe(it) => write!(writer, "{}", it.escape_default()),
+            it => writer.write_char(it),
+        })
+    }
+}
+
+/// Returns true for control characters, for Unicode's line separators, and for characters that
+/// change the direction of a text (UAX #9, 2).
+pub(crate) fn is_unsafe(it: char) -> bool {
+    let separators = ['\u{2028}', '\u{2029}', '\u{61c}', '\u{200e}', '\u{200f}'];
+    let directions = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    it.is_control() || separators.contains(&it) || directions.iter().any(|all| all.contains(&it))
+}
+
+struct RedactingWriter<'writer>(DefaultVisitor<'writer>);
+
+impl Visit for RedactingWriter<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let redacted = without_secrets(value);
+        self.0
+            .record_str(field, redacted.as_deref().unwrap_or(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let text = format!("{value:?}");
+        let redacted = without_secrets(&text);
+        let text = redacted.as_deref().unwrap_or(&text);
+        self.0.record_debug(field, &format_args!("{text}"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tracing::Level;
+
+    use super::*;
+    use crate::{Secret, observe::tests::Lines, secrets::stored};
 
     #[test]
     fn whole_events_are_never_logged() {
@@ -126,5 +186,50 @@ mod tests {
         assert!(!enables(Some("error"), "lambda_runtime", Level::INFO));
         assert!(!enables(Some("trace"), "rmcp::service", Level::INFO));
         assert!(enables(None, "rmcp::service", Level::WARN));
+    }
+
+    /// Returns what is logged as text.
+    fn printed(log: impl FnOnce()) -> String {
+        let lines = Lines::default();
+        let layer = tracing_subscriber::fmt::layer()
+            .without_time()
+            .with_ansi(false);
+        let layer = layer.fmt_fields(TextFormatter).with_writer(lines.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
+        lines.text()
+    }
+
+    #[test]
+    fn secrets_of_the_store_are_redacted_in_every_field() {
+        stored::remember(&Secret::from("a \"late\" key of text"));
+        let text = printed(|| {
+            let key = "a \"late\" key of text";
+            let _span = tracing::info_span!("background", key).entered();
+            tracing::info!(key, debug = ?key, "later: {key:?}");
+        });
+        assert_eq!(text.matches("[secret]").count(), 4, "{text}");
+        assert!(!text.contains("of text"), "{text}");
+    }
+
+    #[test]
+    fn an_event_is_one_line_that_no_terminal_obeys() {
+        const HOSTILE: &str =
+            "a\n{\"_aws\": 1}\r\u{1b}[2J\u{85}\u{2028}\u{2029}\u{202e}\u{9b}\u{2066}é";
+        let text = printed(|| {
+            let span = tracing::info_span!("call", display = %HOSTILE, text = HOSTILE);
+            let _span = span.entered();
+            let error = std::io::Error::other(HOSTILE);
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::info!(display = %HOSTILE, "na\nme" = HOSTILE, error, "{HOSTILE}");
+        });
+        let line = text.strip_suffix('\n').unwrap();
+        assert_eq!(line.matches("[2J").count(), 6, "{line:?}");
+        assert_eq!(line.matches('é').count(), 6, "{line:?}");
+        assert!(line.contains(r#"na\nme="a\n{\"_aws"#), "{line:?}");
+        let others: String = line
+            .chars()
+            .filter(|it| it.is_control() || !it.is_ascii())
+            .collect();
+        assert_eq!(others, "é".repeat(6), "{line:?}");
     }
 }

@@ -10,88 +10,71 @@ use std::{
 
 use serde_json::{Number, Value, json};
 
-use super::request_end::RequestEnd;
+use super::trail::RequestEnd;
 use crate::{ToolId, clock::epoch_millis, secrets::CacheUse, text::milliseconds};
-
-/// The metrics, which are written to standard output under this namespace.
-#[derive(Clone, Debug)]
-pub(crate) struct Metrics {
-    namespace: String,
-}
 
 /// A metric's name, its unit and its value.
 type Measurement = (&'static str, &'static str, Number);
 
-impl Metrics {
-    pub(crate) fn in_namespace(namespace: impl Into<String>) -> Self {
-        let namespace = namespace.into();
-        Self { namespace }
-    }
-
-    pub(crate) fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    /// Writes the metrics of a request. `tool` is `None` if it names no tool of this server: names
-    /// that callers make up must not become a dimension, because each value of a dimension costs the
-    /// owner money.
-    pub(crate) fn count(
-        &self,
-        tool: Option<&ToolId>,
-        end: &RequestEnd<'_>,
-        duration: Duration,
-        cache: CacheUse,
-        now: SystemTime,
-    ) {
-        let line = self.line(tool, end, by_tool(end, duration, cache), now);
-        let line = format!("{line}\n");
-        // A single write, so that lines of concurrent calls do not mix. An error cannot be
-        // reported anywhere.
-        let _ = io::stdout().lock().write_all(line.as_bytes());
-    }
-
-    fn line(
-        &self,
-        tool: Option<&ToolId>,
-        end: &RequestEnd<'_>,
-        mut measurements: Vec<Measurement>,
-        now: SystemTime,
-    ) -> Value {
-        let mut directives = vec![self.directive(&["tool", "version"], &measurements)];
-        let reason = end.reason.filter(|_| end.outcome == "rejection");
-        if reason.is_some() {
-            let rejections = ("Rejections", "Count", 1.into());
-            let by_reason = ["tool", "version", "reason"];
-            directives.push(self.directive(&by_reason, std::slice::from_ref(&rejections)));
-            measurements.push(rejections);
-        }
-        let version = tool.map(|tool| tool.version().to_string());
-        let mut line = json!({
-            "_aws": {
-                "Timestamp": epoch_millis(now),
-                "CloudWatchMetrics": directives,
-            },
-            "tool": tool.map_or("none", ToolId::qualified),
-            "version": version.as_deref().unwrap_or("none"),
-        });
-        if let Some(reason) = reason {
-            line["reason"] = reason.into();
-        }
-        for (name, _, value) in measurements {
-            line[name] = value.into();
-        }
-        line
-    }
-
-    fn directive(&self, dimensions: &[&str], measurements: &[Measurement]) -> Value {
-        let metric = |(name, unit, _): &Measurement| json!({"Name": name, "Unit": unit});
-        let metrics: Vec<_> = measurements.iter().map(metric).collect();
-        json!({"Namespace": self.namespace, "Dimensions": [dimensions], "Metrics": metrics})
-    }
+/// Writes the metrics of a request to standard output, in this namespace. `tool` is `None` if the request
+/// names no tool of this server: names that callers make up must not become a dimension, because each
+/// value of a dimension costs the owner money.
+pub(super) fn write(
+    namespace: &str,
+    tool: Option<&ToolId>,
+    end: &RequestEnd<'_>,
+    measurements: Vec<Measurement>,
+    now: SystemTime,
+) {
+    let line = format!("{}\n", line(namespace, tool, end, measurements, now));
+    // A single write, so that lines of concurrent calls do not mix. An error cannot be reported
+    // anywhere.
+    let _ = io::stdout().lock().write_all(line.as_bytes());
 }
 
-/// Omits zero counts: a metric costs the owner money as soon as it has a value.
-fn by_tool(end: &RequestEnd<'_>, duration: Duration, cache: CacheUse) -> Vec<Measurement> {
+fn line(
+    namespace: &str,
+    tool: Option<&ToolId>,
+    end: &RequestEnd<'_>,
+    mut measurements: Vec<Measurement>,
+    now: SystemTime,
+) -> Value {
+    let directive = |dimensions: &[&str], measurements: &[Measurement]| {
+        let metric = |(name, unit, _): &Measurement| json!({"Name": name, "Unit": unit});
+        let metrics: Vec<_> = measurements.iter().map(metric).collect();
+        json!({"Namespace": namespace, "Dimensions": [dimensions], "Metrics": metrics})
+    };
+    let mut directives = vec![directive(&["tool", "version"], &measurements)];
+    let reason = end.reason.filter(|_| end.outcome == "rejection");
+    if reason.is_some() {
+        let rejections = [("Rejections", "Count", 1.into())];
+        directives.push(directive(&["tool", "version", "reason"], &rejections));
+        measurements.extend(rejections);
+    }
+    let version = tool.map(|tool| tool.version().to_string());
+    let mut line = json!({
+        "_aws": {
+            "Timestamp": epoch_millis(now),
+            "CloudWatchMetrics": directives,
+        },
+        "tool": tool.map_or("none", ToolId::qualified),
+        "version": version.as_deref().unwrap_or("none"),
+    });
+    if let Some(reason) = reason {
+        line["reason"] = reason.into();
+    }
+    for (name, _, value) in measurements {
+        line[name] = value.into();
+    }
+    line
+}
+
+/// Returns the measurements of a request, without counts of zero: a metric costs the owner money as soon as it has a value.
+pub(super) fn by_tool(
+    end: &RequestEnd<'_>,
+    duration: Duration,
+    cache: CacheUse,
+) -> Vec<Measurement> {
     let is_failure = end.outcome == "failure" && !end.is_replay;
     let counts = [
         ("Failures", is_failure.into()),
@@ -119,7 +102,7 @@ mod tests {
     fn line(tool: Option<&ToolId>, end: &RequestEnd<'_>, cache: CacheUse) -> Value {
         let measurements = by_tool(end, Duration::from_micros(1500), cache);
         let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        Metrics::in_namespace("Agents").line(tool, end, measurements, now)
+        super::line("Agents", tool, end, measurements, now)
     }
 
     #[test]

@@ -5,29 +5,59 @@
 //! contains inputs, outputs, tokens or secrets, unless the tool itself wrote an input into the
 //! `developer_message` of a failure.
 
-mod end;
-
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::HeaderMap;
 
 use super::{
-    metrics::Metrics,
-    spans,
-    trace::Trace,
-    trail::{Trail, clip_name},
+    metrics, otlp,
+    spans::{self, Trace},
+    trail::{RequestEnd, Trail, clip_name},
 };
 use crate::{
-    Caller,
+    Caller, Failure,
     arrival::Arrival,
     clock::Clock,
-    text::{LONGEST_SHOWN, clipped},
+    text::{self, LONGEST_SHOWN, clipped},
+    tool::{
+        reason::Reason,
+        schema::{self, ParameterErrors, Schema},
+        toolkit::SelectedTool,
+    },
 };
-
-pub(crate) use end::CallSummary;
 
 /// The target of request lines.
 pub(crate) const REQUEST_TARGET: &str = "lambda_tools::request";
+
+/// The maximum length, in bytes, of text chosen by a tool. `CloudWatch` splits lines of a
+/// megabyte, and the parts are not JSON.
+const LONGEST_MESSAGE: usize = 4096;
+
+macro_rules! write_line {
+    ($level:ident, $log:ident, $end:ident, $elapsed:ident) => {
+        tracing::$level!(
+            target: REQUEST_TARGET,
+            tool = $log.trail.requested_tool.as_deref(),
+            version = $log.trail.version(),
+            outcome = $end.outcome,
+            reason = $end.reason,
+            call_id = $log.trail.call_id.as_deref(),
+            tool_ms = $end.tool_ms,
+            replayed = $end.is_replay.then_some(true),
+            can_retry = $end.can_retry,
+            developer_message = $end.developer_message.as_deref(),
+            duration_ms = milliseconds($elapsed),
+            dialect = $log.dialect,
+            caller = $log.caller.as_deref(),
+            trace_id = $log.trail.trace.label(),
+            trace = $log.trail.trace.id_unless_label(),
+            requestId = $log.arrival.invocation.request_id.as_deref(),
+            cold_start = $log.arrival.invocation.is_cold.then_some(true),
+            "{}",
+            $log.operation
+        )
+    };
+}
 
 /// The clocks that time requests, and the metrics of requests.
 pub(crate) struct Observer {
@@ -35,8 +65,8 @@ pub(crate) struct Observer {
     pub(crate) clock: Clock,
     /// Timestamps metrics; never fixed for a recorded event.
     pub(crate) wall_clock: Clock,
-    /// `None` if metrics are off.
-    pub(crate) metrics: Option<Metrics>,
+    /// The namespace of the metrics; `None` if they are off.
+    pub(crate) metrics: Option<String>,
 }
 
 /// The facts about a request, collected while it is handled. If it is dropped before its line is
@@ -118,8 +148,225 @@ impl RequestLog {
         self.is_written = true;
     }
 
-    fn elapsed(&self) -> Duration {
+    /// Writes the line of a list of tools. `failure` is the reason why the list could not be sent.
+    pub(crate) fn write_list(&mut self, failure: Option<&str>) {
+        let end = RequestEnd {
+            outcome: failure.map_or("success", |_| "failure"),
+            developer_message: failure.map(Cow::Borrowed),
+            ..RequestEnd::default()
+        };
+        // Lists have neither a span nor metrics.
+        self.write(&end);
+    }
+
+    /// Writes the line of a request about a task, of this tool, or the reason why there is none.
+    pub(crate) fn write_task(
+        &mut self,
+        operation: &'static str,
+        tool: Result<Option<SelectedTool>, (Reason, String)>,
+    ) {
+        self.operation = operation;
+        match tool {
+            Ok(tool) => {
+                self.trail.requested_tool = tool.as_ref().map(|it| it.id.qualified().to_owned());
+                self.trail.tool = tool;
+                self.write_call(&CallSummary::default());
+            }
+            Err((reason, detail)) => self.write_rejection(reason, &detail, None),
+        }
+    }
+
+    /// Writes the line of a call that was not rejected.
+    pub(crate) fn write_call(&mut self, summary: &CallSummary<'_>) {
+        let mut end = RequestEnd {
+            outcome: "success",
+            tool_ms: summary.duration.and_then(milliseconds),
+            is_replay: summary.is_replay,
+            ..RequestEnd::default()
+        };
+        match summary.failure.map(Failure::parts) {
+            None => {}
+            Some(_) if summary.is_task => end.outcome = "task",
+            Some(parts) if parts.question.is_some() => end.outcome = "input_required",
+            Some(parts) => {
+                let detail = parts.developer_message.as_deref();
+                end.outcome = "failure";
+                end.reason = Some(parts.reason.as_str());
+                end.can_retry = Some(parts.can_retry);
+                // The message is for the caller, and often quotes the input.
+                end.developer_message = detail.map(|it| clipped(it, LONGEST_MESSAGE));
+            }
+        }
+        self.finish(&end);
+    }
+
+    /// Writes the line of a rejected request, with its invalid parameters, if any.
+    pub(crate) fn write_rejection(
+        &mut self,
+        reason: Reason,
+        detail: &str,
+        errors: Option<&ParameterErrors>,
+    ) {
+        let end = RequestEnd {
+            outcome: "rejection",
+            reason: Some(reason.as_str()),
+            invalid_parameters: errors.map_or(0, ParameterErrors::len),
+            developer_message: Some(self.developer_message(detail, errors).into()),
+            ..RequestEnd::default()
+        };
+        self.finish(&end);
+    }
+
+    /// Writes the line of a request for a call, counts it, and ends its span.
+    fn finish(&mut self, end: &RequestEnd<'_>) {
+        let elapsed = self.write(end);
+        self.end_span(end.problem());
+        self.count(end, elapsed);
+    }
+
+    /// Writes a line: the same fields for all outcomes, at the level of the outcome. Returns the
+    /// request's duration.
+    fn write(&mut self, end: &RequestEnd<'_>) -> Duration {
+        self.is_written = true;
         let now = self.observer.clock.instant();
-        now.saturating_duration_since(self.arrival.at)
+        let (log, elapsed) = (&*self, now.saturating_duration_since(self.arrival.at));
+        if end.problem().is_some() {
+            write_line!(warn, log, end, elapsed);
+        } else {
+            write_line!(info, log, end, elapsed);
+        }
+        elapsed
+    }
+
+    fn developer_message(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
+        let mut message = detail.to_owned();
+        if let (Some(errors), Some(tool)) = (errors, &self.trail.tool) {
+            message += &parameter_names(errors, &tool.tool.input);
+        }
+        clipped(&message, LONGEST_MESSAGE).into_owned()
+    }
+
+    fn end_span(&self, error_type: Option<&str>) {
+        let Self { trail, arrival, .. } = self;
+        let span = trail.span.as_ref();
+        if let Some(span) = span.filter(|span| !span.is_disabled()) {
+            if !trail.has_joined_trace {
+                otlp::join_trace(span, &trail.trace);
+            }
+            span.record("call_id", trail.call_id.as_deref());
+            span.record("trace_id", trail.trace.label());
+            span.record("dialect", self.dialect);
+            let request_id = arrival.invocation.request_id.as_deref();
+            span.record("faas.invocation_id", request_id);
+            span.record("faas.coldstart", arrival.invocation.is_cold);
+            if let Some(error_type) = error_type {
+                spans::mark_failed(span, error_type);
+            }
+            otlp::end(span);
+        }
+    }
+
+    fn count(&self, end: &RequestEnd<'_>, duration: Duration) {
+        let Self {
+            observer, trail, ..
+        } = self;
+        if let (Some(namespace), Some(_)) = (&observer.metrics, &trail.span) {
+            let tool = trail.tool.as_ref().map(|tool| &tool.id);
+            let measurements = metrics::by_tool(end, duration, trail.cache);
+            metrics::write(
+                namespace,
+                tool,
+                end,
+                measurements,
+                observer.wall_clock.now(),
+            );
+        }
+    }
+}
+
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        if self.is_written {
+            return;
+        }
+        let end = RequestEnd {
+            outcome: "abandoned",
+            developer_message: Some("The request was dropped before it was answered.".into()),
+            ..RequestEnd::default()
+        };
+        self.finish(&end);
+    }
+}
+
+/// The outcome of a call that was not rejected, for the log.
+#[derive(Default)]
+pub(crate) struct CallSummary<'a> {
+    /// The time the tool ran for this call; `None` if it did not.
+    pub(crate) duration: Option<Duration>,
+    pub(crate) failure: Option<&'a Failure>,
+    pub(crate) is_replay: bool,
+    /// True if the call goes on, whatever its failure says.
+    pub(crate) is_task: bool,
+}
+
+/// Returns the names of the tool's parameters that are invalid. Other names, and those below a
+/// parameter, come from the caller and are only counted.
+fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
+    let declared = schema::declared_properties(input.value());
+    let declared_name = |path: &str| {
+        declared.iter().copied().find(|name| {
+            let rest = path.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    };
+    let mut names: Vec<&str> = Vec::new();
+    let mut undeclared = 0;
+    for path in errors.keys() {
+        match declared_name(path) {
+            Some(name) if names.contains(&name) => {}
+            Some(name) => names.push(name),
+            None if path == "input" => names.push("the input as a whole"),
+            None => undeclared += 1,
+        }
+    }
+    let undeclared = (undeclared > 0).then(|| match names.as_slice() {
+        [] => format!("{undeclared} that the tool does not declare"),
+        _ => format!("and {undeclared} that the tool does not declare"),
+    });
+    names.extend(undeclared.as_deref());
+    format!(": {}", names.join(", "))
+}
+
+fn milliseconds(duration: Duration) -> Option<f64> {
+    text::milliseconds(duration).as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn names_of(paths: &[&str], input: Value) -> String {
+        let errors = paths.iter().map(|path| ((*path).to_owned(), String::new()));
+        parameter_names(&errors.collect(), &Schema::from_value(input))
+    }
+
+    #[test]
+    fn parameters_that_the_tool_does_not_declare_are_counted() {
+        let schema = || json!({"properties": {"a": {}, "b": {}}});
+        for (paths, text) in [
+            (&["a", "b[0].c"][..], ": a, b"),
+            (
+                &["a.x", "a.y", "ab"],
+                ": a, and 1 that the tool does not declare",
+            ),
+            (&["x", "y"], ": 2 that the tool does not declare"),
+            (&["input"], ": the input as a whole"),
+        ] {
+            assert_eq!(names_of(paths, schema()), text);
+        }
+        let branches = json!({"oneOf": [schema(), {"properties": {"input": {}}}]});
+        assert_eq!(names_of(&["b", "input"], branches), ": b, input");
     }
 }

@@ -1,10 +1,15 @@
 //! The facts about a call that the log, the metrics and the trace need, collected as it proceeds.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use semver::Version;
 use tracing::Span;
 
-use super::{otlp, spans::Spans, trace::Trace};
+use super::{
+    otlp,
+    spans::{Spans, Trace},
+};
 use crate::{
     arrival::Invocation,
     secrets::CacheUse,
@@ -83,4 +88,26 @@ impl Trail {
 /// Shortens a name chosen by the caller.
 pub(super) fn clip_name(text: &str) -> String {
     clipped(text, LONGEST_SHOWN).into_owned()
+}
+
+/// The facts that depend on the outcome of a request.
+#[derive(Default)]
+pub(crate) struct RequestEnd<'a> {
+    pub(super) outcome: &'static str,
+    pub(super) reason: Option<&'static str>,
+    /// The number of parameters that make the input invalid.
+    pub(super) invalid_parameters: usize,
+    pub(super) tool_ms: Option<f64>,
+    pub(super) is_replay: bool,
+    pub(super) can_retry: Option<bool>,
+    /// The text that the tool, or this library, wrote for the log.
+    pub(super) developer_message: Option<Cow<'a, str>>,
+}
+
+impl RequestEnd<'_> {
+    /// Returns the word for the problem, if there is one.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        let is_problem = self.reason.is_some() || self.developer_message.is_some();
+        is_problem.then(|| self.reason.unwrap_or(self.outcome))
+    }
 }

@@ -28,7 +28,7 @@ use crate::{
     call::{background::HandOver, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::{Idempotency, owner_of},
-    observe::{log, otlp::Telemetry, panics::SHOWS_INPUTS},
+    observe::{confidential::SHOWS_INPUTS, log, otlp::Telemetry},
     protocol::{admission::AppState, tasks},
     testing::record,
 };

@@ -23,7 +23,7 @@ pub(super) use variables::{get, is_on_lambda, list, yes_or_no};
 use super::Error;
 use crate::{
     Auth, Server, ServerInfo, assemble::own_secrets, idempotency::Idempotency,
-    observe::metrics::Metrics, protocol::origin::is_allowed_origin, quotas::Quota,
+    protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
 /// Fills in what the program has not set on `server`. An error also names the variables that may be
@@ -268,12 +268,12 @@ fn fill_explorer(server: &mut Server) -> Result<(), InvalidSetting> {
 
 fn fill_metrics(server: &mut Server) -> Result<(), InvalidSetting> {
     if let Some(metrics) = &server.metrics {
-        return check_namespace(metrics.namespace());
+        return check_namespace(metrics);
     }
     let namespace = get("TOOLS_METRICS_NAMESPACE")?.unwrap_or_else(|| "lambda_tools".to_owned());
     check_namespace(&namespace)?;
     if get("TOOLS_METRICS")?.is_some_and(|it| it == "cloudwatch") {
-        server.metrics = Some(Metrics::in_namespace(namespace));
+        server.metrics = Some(namespace);
     }
     Ok(())
 }

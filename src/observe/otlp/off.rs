@@ -6,12 +6,12 @@
     reason = "the same signatures as with the feature"
 )]
 
-use std::{env, time::SystemTime};
+use std::time::SystemTime;
 
 use tracing::Span;
 use tracing_subscriber::layer::Identity;
 
-use crate::{Error, observe::trace::Trace};
+use crate::{Error, observe::spans::Trace};
 
 /// Telemetry that exports nothing.
 pub(crate) struct Telemetry;
@@ -30,16 +30,6 @@ impl Telemetry {
     }
 
     pub(crate) async fn flush(&self, _: Option<SystemTime>) {}
-
-    /// Warns that nothing is exported although the environment names a collector.
-    pub(crate) fn warn_without_feature() {
-        let name = "OTEL_EXPORTER_OTLP_ENDPOINT";
-        if env::var_os(name).is_some_and(|value| !value.is_empty()) {
-            tracing::warn!(
-                "{name} is set, but the program lacks lambda_tools' cargo feature 'otlp'"
-            );
-        }
-    }
 }
 
 pub(crate) fn end(_: &Span) {}

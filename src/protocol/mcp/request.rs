@@ -17,7 +17,7 @@ use super::{
     transport::{CAPABILITIES, TASKS, VERSION, check_media_types, revision_of},
 };
 use crate::{
-    observe::{request_log::RequestNames, trace::is_traceparent},
+    observe::{request_log::RequestNames, spans::is_traceparent},
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal, Reply},
         json::JsonScope::{self, Fields, Scalar, Whole},

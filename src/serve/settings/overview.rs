@@ -6,7 +6,7 @@ use super::{
     unknown,
     variables::{is_on_lambda, set},
 };
-use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, oauth::OAuth, observe::metrics::Metrics};
+use crate::{Auth, DEFAULT_TIMEOUT, EventKind, Server, oauth::OAuth};
 
 /// Warns of unknown settings and, at level `debug`, shows the settings in force.
 pub(in crate::serve) fn log(server: &Server) {
@@ -42,7 +42,7 @@ fn show(server: &Server) {
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
         events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
         explorer = server.has_explorer(),
-        metrics = server.metrics.as_ref().map(Metrics::namespace),
+        metrics = server.metrics,
         max_request_size = server.max_request_size,
         timeout = ?DEFAULT_TIMEOUT,
         "settings in force"
