@@ -1,7 +1,6 @@
 //! The arrival of a request: its time, its deadline and the platform's information about it.
 
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -68,22 +67,6 @@ impl Default for Invocation {
         }
     }
 }
-
-/// The error with which an invocation fails.
-#[derive(Debug)]
-pub(crate) struct InvocationError {
-    /// The error's type, as Lambda reports it.
-    pub(crate) kind: &'static str,
-    pub(crate) message: String,
-}
-
-impl fmt::Display for InvocationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for InvocationError {}
 
 /// Time reserved for encoding the response and passing it to the platform.
 const MARGIN: Duration = Duration::from_millis(300);

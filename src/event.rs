@@ -1,23 +1,15 @@
 //! The conversion of Lambda events to HTTP requests, and of HTTP responses to the event source's
-//! format, with one file per event source. An event that is a call by itself is passed to the
-//! engine.
+//! format. An event that is a call by itself is passed to the engine.
 //!
 //! `lambda_http` supports these formats too, but tries one after another, loses the reason why none
 //! matches, and panics on invalid base64. Here the event's first fields determine its format,
 //! the event is parsed once, and errors are reported.
 
 mod agentcore;
-mod client_context;
-mod encoding;
 mod format;
-mod http_api;
-mod load_balancer;
-mod parse;
 mod principal;
 mod request;
-mod rest;
-mod streamed;
-mod task;
+mod response;
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -26,81 +18,64 @@ use axum::{
     body::{Body, Bytes},
     response::Response,
 };
-use http::{Request, header::CONTENT_TYPE, response::Parts};
-use http_body_util::BodyExt;
+use http::{Request, header::CONTENT_TYPE};
 use lambda_http::{
-    aws_lambda_events::{
-        alb::AlbTargetGroupResponse,
-        apigw::{ApiGatewayProxyResponse, ApiGatewayV2httpResponse},
-    },
-    lambda_runtime::{self, tower::ServiceExt},
+    lambda_runtime::{Context, Diagnostic, tower::ServiceExt},
     request::RequestContext,
 };
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     Caller, EventKind,
-    arrival::{Invocation, InvocationError},
-    payload::LARGEST_PAYLOAD,
+    arrival::Invocation,
+    call::background::Ticket,
     protocol::{
         admission::AppState,
         direct::{Admission, EventCall},
-        direct_calls,
+        direct_calls, tasks,
     },
 };
-pub(crate) use client_context::read_client_context;
-use encoding::EventBody;
-use format::{EventError, EventFormat, format_of};
-use parse::parse;
-use principal::Principal;
-pub(crate) use streamed::StreamedResponse;
-pub(crate) use task::FIELD as TASK_EVENT;
+pub(crate) use agentcore::read_client_context;
+use format::{EventError, EventFormat, format_of, parse};
+#[cfg(test)]
+pub(crate) use response::EventSource;
+pub(crate) use response::StreamedResponse;
 
-/// The source of an event, which determines the format of its response.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum EventSource {
-    Rest,
-    Http,
-    Alb { multi_value_headers: bool },
-}
-
-impl EventSource {
-    /// Returns the maximum size of a response in bytes: Lambda's quota, or the load balancer's own.
-    pub(crate) fn largest_response(self) -> usize {
-        match self {
-            Self::Rest | Self::Http => LARGEST_PAYLOAD,
-            Self::Alb { .. } => 1_000_000,
-        }
-    }
-}
-
-/// The request in an event.
-pub(crate) struct Event {
-    pub(crate) source: EventSource,
-    pub(crate) request: Request<Body>,
-    /// The caller, if the platform has authenticated one.
-    pub(crate) principal: Option<Principal>,
-}
+/// The name of the only field of the event with which a function invokes itself, to perform a task. No
+/// other event has it.
+pub(crate) const TASK_EVENT: &str = "lambda_tools";
 
 /// The earliest valid deadline, 9 September 2001, in milliseconds since 1970. cargo-lambda's
 /// emulator sends the time limit, 600,000, instead of the time when the invocation ends.
 const EARLIEST_DEADLINE: u64 = 1_000_000_000_000;
 
-pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Option<SystemTime> {
+pub(crate) fn deadline_of(context: &Context) -> Option<SystemTime> {
     (context.deadline > EARLIEST_DEADLINE).then(|| context.deadline())
 }
 
 /// The type of the error for an event that is not handled.
 pub(crate) const UNSUPPORTED_EVENT: &str = "UnsupportedEvent";
 
-impl From<EventError> for InvocationError {
-    fn from(error: EventError) -> Self {
-        Self {
-            kind: UNSUPPORTED_EVENT,
-            message: error.to_string(),
-        }
+/// Returns the error with which an invocation fails.
+pub(crate) fn diagnostic(error_type: &str, message: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        error_type: error_type.into(),
+        error_message: message.into(),
     }
+}
+
+impl From<EventError> for Diagnostic {
+    fn from(error: EventError) -> Self {
+        diagnostic(UNSUPPORTED_EVENT, error.to_string())
+    }
+}
+
+/// The response to an event.
+pub(crate) enum EventResponse {
+    /// JSON.
+    Whole(Bytes),
+    /// A response that is sent in parts.
+    Stream(Box<StreamedResponse>),
 }
 
 /// Handles one event.
@@ -110,56 +85,60 @@ pub(crate) async fn invoke(
     app: &Arc<AppState>,
     router: Router,
     event: &str,
-    context: lambda_runtime::Context,
+    context: Context,
     is_cold: bool,
-) -> Result<EventResponse, InvocationError> {
+) -> Result<EventResponse, Diagnostic> {
     let accept = |kind| {
         let refusal = EventError::NotAccepted(kind);
         app.events.contains(&kind).then_some(()).ok_or(refusal)
     };
+    let invocation = Invocation {
+        deadline: deadline_of(&context),
+        request_id: Some(&*context.request_id)
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned),
+        xray: context.xray_trace_id.clone(),
+        is_cold,
+        ..Invocation::default()
+    };
     if agentcore::is_call(&context) {
         accept(EventKind::AgentCore)?;
-        let invocation = invocation_of(&context, is_cold);
-        return Ok(answer(
-            &agentcore::answer(app, event, &context, invocation).await?,
-        ));
+        let body = agentcore::answer(app, event, &context, invocation).await?;
+        return Ok(answer(body));
     }
-    let (kind, request) = match format_of(event)? {
+    let (kind, event) = match format_of(event)? {
         EventFormat::Rest => {
             accept(EventKind::RestApi)?;
-            (EventKind::RestApi, parse(event).map(rest::request)?)
+            (EventKind::RestApi, parse(event).map(request::of_rest)?)
         }
         // Accepted like the same event of a REST API, but never answered with a stream.
         EventFormat::HttpAsRest => {
             accept(EventKind::RestApi)?;
-            (EventKind::HttpApi, parse(event).map(rest::request)?)
+            (EventKind::HttpApi, parse(event).map(request::of_rest)?)
         }
         EventFormat::Http => {
             let parsed = parse(event)?;
-            let kind = http_api::kind_of(&parsed);
+            let kind = request::kind_of(&parsed);
             accept(kind)?;
-            (kind, http_api::request(parsed))
+            (kind, request::of_http(parsed))
         }
         EventFormat::Alb => {
             let kind = EventKind::LoadBalancer;
             accept(kind)?;
-            (kind, parse(event).map(load_balancer::request)?)
+            (kind, parse(event).map(request::of_load_balancer)?)
         }
         EventFormat::WarmUp => {
             accept(EventKind::WarmUp)?;
-            return Ok(answer(b"{}"));
+            return Ok(answer(Bytes::new()));
         }
         // Only the function itself sends it, and never with a client context.
         EventFormat::Task if context.client_context.is_some() => {
             return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
         }
-        EventFormat::Task => {
-            let answer = task::answer(app, event, invocation_of(&context, is_cold)).await?;
-            return Ok(EventResponse::Answer(answer));
-        }
+        EventFormat::Task => return perform_task(app, event, invocation).await,
         EventFormat::Message => {
             accept(EventKind::Direct)?;
-            return Ok(answer(&message(router, event, context, is_cold).await));
+            return Ok(answer(message(router, event, context, invocation).await));
         }
         EventFormat::Direct => {
             accept(EventKind::Direct)?;
@@ -167,89 +146,87 @@ pub(crate) async fn invoke(
             let call = EventCall {
                 request: Request::new(Bytes::copy_from_slice(event.as_bytes())),
                 admission: Admission::Admitted(Caller::Invoker),
-                invocation: invocation_of(&context, is_cold),
+                invocation,
             };
-            return Ok(answer(&direct_calls::answer(app, call).await));
+            return Ok(answer(direct_calls::answer(app, call).await));
         }
     };
     let streams = app.streaming.contains(&kind);
-    Ok(respond(router, request, context, is_cold, streams).await)
+    let (verified, caller) = event
+        .principal
+        .map_or((None, None), |it| (it.verified, Some(it.caller)));
+    let invocation = Invocation {
+        max_response_size: event.source.largest_response(),
+        streams,
+        base_url: event.request.extensions().get().and_then(base_url),
+        verified,
+        caller,
+        ..invocation
+    };
+    let response = routed(router, event.request, context, invocation).await;
+    let (parts, body) = response.into_parts();
+    let response = StreamedResponse {
+        source: event.source,
+        parts,
+        body,
+    };
+    if streams {
+        return Ok(EventResponse::Stream(Box::new(response)));
+    }
+    response.whole().await.map(EventResponse::Whole)
 }
 
 /// Returns an answer with this body. AWS's client takes an empty object for no answer, and a
 /// notification has no body.
-fn answer(body: &[u8]) -> EventResponse {
-    let nothing = || RawValue::from_string("{}".to_owned()).expect("it is JSON");
-    EventResponse::Answer(serde_json::from_slice(body).unwrap_or_else(|_| nothing()))
+fn answer(body: Bytes) -> EventResponse {
+    let is_json = serde_json::from_slice::<IgnoredAny>(&body).is_ok();
+    let nothing = Bytes::from_static(b"{}");
+    EventResponse::Whole(if is_json { body } else { nothing })
+}
+
+/// Performs a task. Nobody waits for the answer; an error goes to the function's destination for
+/// failed events.
+async fn perform_task(
+    app: &Arc<AppState>,
+    event: &str,
+    invocation: Invocation,
+) -> Result<EventResponse, Diagnostic> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct TaskEvent {
+        lambda_tools: Ticket,
+    }
+
+    let unknown = || diagnostic(UNSUPPORTED_EVENT, "The event belongs to no task.");
+    let event: TaskEvent = serde_json::from_str(event).map_err(|_| unknown())?;
+    match tasks::perform(app, &event.lambda_tools, invocation).await {
+        Ok(true) => Ok(answer(Bytes::from_static(b"null"))),
+        Ok(false) => Err(unknown()),
+        Err(cause) => Err(diagnostic("TaskNotStarted", cause.to_string())),
+    }
 }
 
 /// Answers a message as `POST /mcp` does, for a caller that IAM has admitted.
 async fn message(
     router: Router,
     event: &str,
-    context: lambda_runtime::Context,
-    is_cold: bool,
+    context: Context,
+    mut invocation: Invocation,
 ) -> Bytes {
     let request = Request::post("/mcp").header(CONTENT_TYPE, "application/json");
     let request = request.body(Body::from(event.to_owned()));
     let request = request.expect("our own request is valid");
-    let invocation = Invocation {
-        caller: Some(Caller::Invoker),
-        ..invocation_of(&context, is_cold)
-    };
+    invocation.caller = Some(Caller::Invoker);
     let response = routed(router, request, context, invocation).await;
-    collected(response.into_body()).await.unwrap_or_default()
-}
-
-fn invocation_of(context: &lambda_runtime::Context, is_cold: bool) -> Invocation {
-    Invocation {
-        deadline: deadline_of(context),
-        request_id: Some(&*context.request_id)
-            .filter(|id| !id.is_empty())
-            .map(str::to_owned),
-        xray: context.xray_trace_id.clone(),
-        is_cold,
-        ..Invocation::default()
-    }
-}
-
-async fn respond(
-    router: Router,
-    event: Event,
-    context: lambda_runtime::Context,
-    is_cold: bool,
-    streams: bool,
-) -> EventResponse {
-    let Event {
-        source,
-        request,
-        principal,
-    } = event;
-    let invocation = Invocation {
-        max_response_size: source.largest_response(),
-        streams,
-        base_url: request.extensions().get().and_then(base_url),
-        verified: principal.as_ref().and_then(|it| it.verified.clone()),
-        caller: principal.map(|it| it.caller),
-        ..invocation_of(&context, is_cold)
-    };
-    let response = routed(router, request, context, invocation).await;
-    let (parts, body) = response.into_parts();
-    let response = StreamedResponse {
-        source,
-        parts,
-        body,
-    };
-    if streams {
-        return EventResponse::Stream(Box::new(response));
-    }
-    response.whole().await
+    response::collected(response.into_body())
+        .await
+        .unwrap_or_default()
 }
 
 async fn routed(
     router: Router,
     mut request: Request<Body>,
-    context: lambda_runtime::Context,
+    context: Context,
     invocation: Invocation,
 ) -> Response {
     let extensions = request.extensions_mut();
@@ -259,57 +236,6 @@ async fn routed(
     match router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
-    }
-}
-
-/// The response in the format of the event's source.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum EventResponse {
-    Http {
-        #[serde(flatten)]
-        head: Box<ResponseHead>,
-        body: EventBody,
-    },
-    /// The answer to a call by itself.
-    Answer(Box<RawValue>),
-    /// A response that is sent in parts, not as JSON.
-    #[serde(skip)]
-    Stream(Box<StreamedResponse>),
-}
-
-/// A response without its body.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum ResponseHead {
-    Rest(ApiGatewayProxyResponse),
-    Http(ApiGatewayV2httpResponse),
-    Alb(AlbTargetGroupResponse),
-}
-
-impl EventResponse {
-    fn new(source: EventSource, parts: Parts, body: EventBody) -> Self {
-        let is_base64 = body.is_base64();
-        let head = match source {
-            EventSource::Rest => ResponseHead::Rest(rest::response(parts, is_base64)),
-            EventSource::Alb {
-                multi_value_headers,
-            } => ResponseHead::Alb(load_balancer::response(
-                parts,
-                is_base64,
-                multi_value_headers,
-            )),
-            EventSource::Http => ResponseHead::Http(http_api::response(parts, is_base64)),
-        };
-        Self::Http {
-            head: Box::new(head),
-            body,
-        }
-    }
-
-    /// Encodes the response as JSON.
-    pub(crate) fn encode(self) -> serde_json::Result<Bytes> {
-        serde_json::to_vec(&self).map(Bytes::from)
     }
 }
 
@@ -326,8 +252,4 @@ fn base_url(context: &RequestContext) -> Option<String> {
         Some(stage) => Some(format!("https://{domain}/{stage}")),
         None => Some(format!("https://{domain}")),
     }
-}
-
-async fn collected(body: Body) -> Result<Bytes, axum::Error> {
-    Ok(body.collect().await?.to_bytes())
 }

@@ -2,15 +2,30 @@
 //!
 //! This module selects the real clock and applies the settings in the environment.
 
-mod export;
-pub(crate) mod lambda;
+mod lambda;
 mod local;
-mod sample;
 pub(crate) mod settings;
-pub(crate) mod shutdown;
+mod shutdown;
 
-use crate::{Error, Server, assemble::assemble, clock::REAL, observe::panics};
+use std::{
+    env,
+    io::{self, Write},
+};
+
 use axum::Router;
+use serde_json::Value;
+
+use crate::{
+    Error, Server, assemble::assemble, clock::REAL, observe::confidential, tool::agentcore,
+};
+use settings::InvalidSetting;
+
+const HELP: &str = "\
+Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variables.
+
+--tools-for agentcore  prints the list of tools for an AgentCore Gateway
+--version              prints the title and the version
+--help                 prints this text";
 
 /// Serves tools: as a Lambda function if `AWS_LAMBDA_RUNTIME_API` is set, else over HTTP on
 /// 127.0.0.1:9000 until Ctrl-C or SIGTERM.
@@ -38,11 +53,11 @@ use axum::Router;
 /// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
     let mut server = server.into();
-    if export::print(&server, true)? {
+    if print_requested(&server, true)? {
         return Ok(());
     }
     settings::apply(&mut server)?;
-    panics::log();
+    confidential::log_panics();
     serve_requests(server).await
 }
 
@@ -60,11 +75,9 @@ async fn serve_requests(server: Server) -> Result<(), Error> {
 /// On Lambda, events, responses and tools share one thread, because a second one would be woken and
 /// put to sleep for each event. An async tool must not block it: until the tool returns, not even
 /// its time limit ends the call. The log then names the tool, whose function should not be async
-/// ([`Tool::new`](crate::Tool::new)). Locally and with `SnapStart`, there are several
-/// threads.
+/// ([`Tool::new`](crate::Tool::new)). Locally, there are several threads.
 ///
-/// `tokio::task::block_in_place` panics on Lambda, although it works locally. The variable
-/// `_X_AMZN_TRACE_ID` is not set for each event, as `serve` does.
+/// `tokio::task::block_in_place` panics on Lambda, although it works locally.
 ///
 /// ```no_run
 /// use lambda_tools::{Error, Toolkit, run};
@@ -78,7 +91,7 @@ async fn serve_requests(server: Server) -> Result<(), Error> {
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
     let server = server.into();
-    if export::print(&server, false)? {
+    if print_requested(&server, false)? {
         return Ok(());
     }
     run_here(server)
@@ -86,8 +99,8 @@ pub fn run(server: impl Into<Server>) -> Result<(), Error> {
 
 fn run_here(mut server: Server) -> Result<(), Error> {
     settings::apply(&mut server)?;
-    panics::log();
-    if settings::is_on_lambda() && lambda::is_possible() {
+    confidential::log_panics();
+    if settings::is_on_lambda() {
         return lambda::run_on_one_thread(server);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -97,6 +110,33 @@ fn run_here(mut server: Server) -> Result<(), Error> {
     // Does not wait for functions that are not async.
     runtime.shutdown_background();
     result
+}
+
+/// Prints what the program's arguments ask for instead of a server. Returns false if they ask for
+/// nothing. Unknown ones are errors, unless the program may have arguments of its own.
+fn print_requested(server: &Server, may_have_own: bool) -> Result<bool, Error> {
+    let arguments = env::args_os().skip(1);
+    let arguments = arguments.map(|it| it.to_string_lossy().into_owned());
+    let arguments: Vec<_> = arguments.collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let text = match arguments[..] {
+        ["--tools-for", "agentcore", ..] => {
+            format!("{:#}", Value::from(agentcore::definitions(&server.toolkit)))
+        }
+        ["--tools-for", ..] => return Err("--tools-for must be agentcore.".into()),
+        ["--help" | "-h", ..] => HELP.to_owned(),
+        ["--version" | "-V", ..] => {
+            format!("{} {}", server.info.title(), server.info.version())
+        }
+        [_, ..] if !may_have_own => {
+            let text = format!("the program has no such argument\n\n{HELP}");
+            return Err(InvalidSetting(text).into());
+        }
+        _ => return Ok(false),
+    };
+    // Unlike `println!`, this does not panic if nobody reads it.
+    writeln!(io::stdout(), "{text}")?;
+    Ok(true)
 }
 
 impl Server {

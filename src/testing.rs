@@ -166,12 +166,13 @@ impl LambdaFunction {
         let mut context = lambda_http::lambda_runtime::Context::default();
         event::read_client_context(client_context.as_bytes(), &mut context);
         let router = self.router.clone();
-        let response = event::invoke(&self.app, router, event, context, false).await?;
-        let response = match response {
-            EventResponse::Stream(response) => response.whole().await,
-            response => response,
+        let json = match event::invoke(&self.app, router, event, context, false).await {
+            Ok(EventResponse::Whole(json)) => Ok(json),
+            Ok(EventResponse::Stream(response)) => response.whole().await,
+            Err(error) => Err(error),
         };
-        Ok(serde_json::to_value(&response)?)
+        let json = json.map_err(|error| error.error_message)?;
+        Ok(serde_json::from_slice(&json)?)
     }
 
     /// Handles one event and returns the response in the format of an expected file.

@@ -1,24 +1,25 @@
-//! Determines the format of an event from its first fields.
+//! The parsing of events: the first fields of an event determine its format.
 //!
 //! An event is then parsed once, as the right type; trying one type after another would parse a
 //! large event several times and lose the reason why none matches.
 
 use std::fmt;
 
+use http::{HeaderName, HeaderValue};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::Value;
 
-use crate::{EventKind, protocol::direct_calls};
+use crate::{EventKind, json::repaired, protocol::direct_calls};
 
 /// The sources of the events that schedules send by default, and of a Serverless plugin's.
 const WARMERS: [&str; 3] = ["aws.events", "aws.scheduler", "serverless-plugin-warmup"];
 
 /// The supported formats of events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum EventFormat {
+pub(super) enum EventFormat {
     /// API Gateway REST API.
     Rest,
     /// API Gateway HTTP API with payload format 1.0: the same, with a version.
@@ -38,7 +39,7 @@ pub(crate) enum EventFormat {
 }
 
 /// Returns the format of an event.
-pub(crate) fn format_of(json: &str) -> Result<EventFormat, EventError> {
+pub(super) fn format_of(json: &str) -> Result<EventFormat, EventError> {
     let mut visitor = EventFormatVisitor::default();
     let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);
     match (visitor.format, result) {
@@ -122,9 +123,68 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
     }
 }
 
+/// Parses an event as its type, also if some of its headers are not valid HTTP.
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
+    serde_json::from_str(json).or_else(|error| {
+        // A failed invocation raises an alarm; an invalid header, which anyone can send, must not.
+        let json = repaired(json.as_bytes()).unwrap_or_else(|| json.into());
+        let mut event = serde_json::from_slice(&json).map_err(|_| EventError::invalid(&error))?;
+        remove_nulls(&mut event);
+        replace_invalid_headers(&mut event);
+        T::deserialize(&event).map_err(|rest| {
+            let is_missing = rest.to_string().starts_with("missing");
+            EventError::invalid(if is_missing { &rest } else { &error })
+        })
+    })
+}
+
+/// Removes what some sources write for absent values.
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, it| !it.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => {
+            items.retain(|it| !it.is_null());
+            items.iter_mut().for_each(remove_nulls);
+        }
+        _ => {}
+    }
+}
+
+/// Leaves only headers that are valid HTTP.
+fn replace_invalid_headers(event: &mut Value) {
+    let mut invalid = 0;
+    for headers in ["headers", "multiValueHeaders"] {
+        if let Some(headers) = event.get_mut(headers).and_then(Value::as_object_mut) {
+            headers.retain(|name, value| {
+                let is_header = HeaderName::try_from(name).is_ok();
+                invalid += if is_header { replace_invalid(value) } else { 1 };
+                is_header
+            });
+        }
+    }
+    if invalid > 0 {
+        tracing::warn!(invalid, "the event has headers that are not valid HTTP");
+    }
+}
+
+/// Replaces header values that are not valid, and returns their number. A valid value that nobody
+/// can read takes their place: the absence of a header can mean trust, as that of `Origin` does.
+fn replace_invalid(value: &mut Value) -> usize {
+    let is_valid = |text: &str| HeaderValue::try_from(text).is_ok();
+    match value {
+        Value::Array(values) => return values.iter_mut().map(replace_invalid).sum(),
+        Value::String(text) if is_valid(text) => return 0,
+        _ => *value = "\u{fffd}".into(),
+    }
+    1
+}
+
 /// The reason why an event is not handled.
 #[derive(Debug)]
-pub(crate) enum EventError {
+pub(super) enum EventError {
     /// The server does not accept events of this kind.
     NotAccepted(EventKind),
     /// The client context of an `AgentCore` Gateway names no tool.
@@ -138,7 +198,7 @@ pub(crate) enum EventError {
 impl EventError {
     /// Keeps serde's message only if it names a missing field. Other messages quote values, and an
     /// event's values must not be logged.
-    pub(crate) fn invalid(error: &serde_json::Error) -> Self {
+    fn invalid(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         if text.starts_with("missing field") {
             return Self::Invalid(text);
@@ -177,5 +237,3 @@ impl fmt::Display for EventError {
         }
     }
 }
-
-impl std::error::Error for EventError {}

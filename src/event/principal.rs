@@ -16,11 +16,11 @@ use serde_json::Value;
 use crate::{AccessToken, Caller, hash};
 
 /// A caller that the platform has authenticated.
-pub(crate) struct Principal {
-    pub(crate) caller: Caller,
+pub(super) struct Principal {
+    pub(super) caller: Caller,
     /// The caller for a server that relies on the platform: the holder of a token, if the platform
     /// has verified one. `None` if the token does not name its issuer and its holder.
-    pub(crate) verified: Option<Caller>,
+    pub(super) verified: Option<Caller>,
 }
 
 impl From<Caller> for Principal {

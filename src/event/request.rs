@@ -1,4 +1,4 @@
-//! The HTTP request that every kind of event carries.
+//! The HTTP requests in the events of API Gateway, function URLs and load balancers.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,152 @@ use axum::body::Body;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, Method, Request, Uri};
-use lambda_http::{aws_lambda_events::query_map::QueryMap, request::RequestContext};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
+use lambda_http::{
+    aws_lambda_events::{
+        alb::AlbTargetGroupRequest,
+        apigw::{ApiGatewayProxyRequest, ApiGatewayV2httpRequest},
+        query_map::QueryMap,
+    },
+    request::RequestContext,
+};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::{
+    principal::{self, Principal},
+    response::EventSource,
+};
+use crate::EventKind;
+
+/// The request in an event.
+pub(super) struct Event {
+    pub(super) source: EventSource,
+    pub(super) request: Request<Body>,
+    /// The caller, if the platform has authenticated one.
+    pub(super) principal: Option<Principal>,
+}
+
+/// Returns the request of a REST API, or of an HTTP API with payload format 1.0.
+pub(super) fn of_rest(event: ApiGatewayProxyRequest) -> Event {
+    let query = query_of(
+        &event.query_string_parameters,
+        &event.multi_value_query_string_parameters,
+        |decoded| utf8_percent_encode(decoded, NON_ALPHANUMERIC).to_string(),
+    );
+    let path = event.path.unwrap_or_default();
+    let context = event.request_context;
+    let principal = principal::of_rest(&context);
+    let raw = RawEvent {
+        method: event.http_method,
+        path: match &context.path {
+            // REST APIs: only the context's path contains the stage.
+            Some(full) if *full != path => &path,
+            // Custom domains: neither path contains the stage.
+            _ if !has_stage(context.domain_name.as_deref()) => &path,
+            _ => without_stage(&path, context.stage.as_deref()),
+        },
+        query: &query,
+        headers: merged(&event.headers, event.multi_value_headers),
+        body: event.body,
+        is_base64: event.is_base64_encoded,
+        context: RequestContext::ApiGatewayV1(context),
+    };
+    Event {
+        source: EventSource::Rest,
+        request: raw.into_request(),
+        principal,
+    }
+}
+
+/// Returns the kind of an event: the domain of a function URL is `ID.lambda-url.REGION.on.aws`.
+pub(super) fn kind_of(event: &ApiGatewayV2httpRequest) -> EventKind {
+    let context = &event.request_context;
+    let domain = context.domain_name.as_deref().unwrap_or_default();
+    let labels = domain.split('.').skip(1).step_by(2).take(2);
+    if labels.eq(["lambda-url", "on"]) {
+        return EventKind::FunctionUrl;
+    }
+    EventKind::HttpApi
+}
+
+/// Returns the request of an HTTP API with payload format 2.0, or of a function URL.
+pub(super) fn of_http(event: ApiGatewayV2httpRequest) -> Event {
+    let mut headers = event.headers;
+    let cookies = event.cookies.into_iter().flatten();
+    let cookies: Vec<_> = cookies
+        .filter(|cookie| HeaderValue::try_from(cookie).is_ok())
+        .collect();
+    if let (false, Ok(cookies)) = (
+        cookies.is_empty(),
+        HeaderValue::try_from(cookies.join("; ")),
+    ) {
+        headers.insert(header::COOKIE, cookies);
+    }
+    let path = event.raw_path.unwrap_or_default();
+    let context = event.request_context;
+    // With a custom domain, the path begins with the mapping and does not contain the stage.
+    let has_stage = has_stage(context.domain_name.as_deref());
+    let stage = context.stage.as_deref().filter(|_| has_stage);
+    let principal = principal::of_http(&context);
+    let raw = RawEvent {
+        method: context.http.method.clone(),
+        path: without_stage(&path, stage),
+        query: event.raw_query_string.as_deref().unwrap_or_default(),
+        headers,
+        body: event.body,
+        is_base64: event.is_base64_encoded,
+        context: RequestContext::ApiGatewayV2(context),
+    };
+    Event {
+        source: EventSource::Http,
+        request: raw.into_request(),
+        principal,
+    }
+}
+
+/// Returns the request of an Application Load Balancer.
+pub(super) fn of_load_balancer(event: AlbTargetGroupRequest) -> Event {
+    let multi_value_headers = !event.multi_value_headers.is_empty();
+    // Still encoded, as in the URL.
+    let query = query_of(
+        &event.query_string_parameters,
+        &event.multi_value_query_string_parameters,
+        str::to_owned,
+    );
+    let raw = RawEvent {
+        method: event.http_method,
+        path: event.path.as_deref().unwrap_or_default(),
+        query: &query,
+        headers: merged(&event.headers, event.multi_value_headers),
+        body: event.body,
+        is_base64: event.is_base64_encoded,
+        context: RequestContext::Alb(event.request_context),
+    };
+    Event {
+        source: EventSource::Alb {
+            multi_value_headers,
+        },
+        request: raw.into_request(),
+        // Load balancers name authenticated callers only in headers, which anyone can set.
+        principal: None,
+    }
+}
 
 const NOT_BASE64: &str = "The event marks the body as base64, but it is not valid base64.";
 
 /// The parts that all kinds of events have in common.
-pub(super) struct RawEvent<'a> {
-    pub(super) method: Method,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Option<String>,
-    pub(super) is_base64: bool,
-    pub(super) context: RequestContext,
+struct RawEvent<'a> {
+    method: Method,
+    path: &'a str,
+    query: &'a str,
+    headers: HeaderMap,
+    body: Option<String>,
+    is_base64: bool,
+    context: RequestContext,
 }
 
 impl RawEvent<'_> {
-    pub(super) fn into_request(self) -> Request<Body> {
+    fn into_request(self) -> Request<Body> {
         let uri = uri_of(self.path, self.query);
         let body = match (self.body, self.is_base64) {
             (None, _) => Body::empty(),
@@ -75,37 +202,25 @@ fn uri_of(path: &str, query: &str) -> Uri {
     Uri::try_from(text).unwrap_or_else(|_| Uri::from_static("/-"))
 }
 
-/// Encodes a query from a REST API, which passes names and values decoded.
-pub(super) fn encoded(query: &QueryMap) -> String {
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    joined(query, |name, value| {
-        format!("{}={}", encode(name), encode(value))
-    })
-}
-
-/// Joins a query from a load balancer, which passes names and values still encoded, as in the URL.
-pub(super) fn verbatim(query: &QueryMap) -> String {
-    joined(query, |name, value| format!("{name}={value}"))
-}
-
-fn joined(query: &QueryMap, pair: impl Fn(&str, &str) -> String) -> String {
-    if query.is_empty() {
-        return String::new();
-    }
+/// Returns the query in one of the two maps, of which REST APIs and load balancers fill the second one
+/// if they fill any. `encode` encodes names and values.
+fn query_of(single: &QueryMap, multi: &QueryMap, encode: fn(&str) -> String) -> String {
+    let query = if multi.is_empty() { single } else { multi };
     // `QueryMap`'s own iterator panics on a name without values.
     let map: BTreeMap<String, Vec<String>> = serde_json::to_value(query)
         .and_then(serde_json::from_value)
         .unwrap_or_default();
     let mut pairs = Vec::new();
     for (name, values) in &map {
-        pairs.extend(values.iter().map(|value| pair(name, value)));
+        let pair = |value: &String| format!("{}={}", encode(name), encode(value));
+        pairs.extend(values.iter().map(pair));
     }
     pairs.join("&")
 }
 
 /// Merges the two maps of headers. Some sources repeat every header in both; none may be
 /// duplicated.
-pub(super) fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
+fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
     let mut headers = multi;
     for (name, value) in single {
         if !headers.contains_key(name) {
@@ -116,13 +231,13 @@ pub(super) fn merged(single: &HeaderMap, multi: HeaderMap) -> HeaderMap {
 }
 
 /// Returns true for API Gateway's own domains: their paths begin with a stage.
-pub(super) fn has_stage(domain: Option<&str>) -> bool {
+fn has_stage(domain: Option<&str>) -> bool {
     domain.is_none_or(|domain| domain.contains(".execute-api."))
 }
 
 /// Strips the stage from the front of a path. API Gateway adds none for `$default` or with custom
 /// domains.
-pub(super) fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
+fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
     let stage = stage.filter(|it| !it.is_empty()).unwrap_or("$default");
     let rest = path.strip_prefix('/');
     match rest.and_then(|path| path.strip_prefix(stage)) {

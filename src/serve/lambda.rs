@@ -1,57 +1,184 @@
-//! The Lambda function: one event, one response.
+//! The Lambda function: what happens before the first event, and to each event.
 
-mod function;
-mod one_thread;
 mod runtime_api;
 #[cfg(feature = "tasks")]
 mod self_invocation;
 
-use std::sync::Arc;
-
-use axum::body::BodyDataStream;
-use lambda_http::lambda_runtime::{
-    Diagnostic, FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn,
+use std::{
+    env,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    thread,
+    time::Duration,
 };
-use serde_json::value::RawValue;
 
-use super::Error;
-use crate::{Server, event::EventResponse};
-use function::Function;
+use axum::Router;
+use lambda_http::lambda_runtime::{Context, Diagnostic};
+use tokio::{runtime::Builder, sync::oneshot};
+use tracing::Instrument;
 
-pub(super) use one_thread::{is_possible, run as run_on_one_thread};
+use super::{Error, settings, shutdown};
+use crate::{
+    Server,
+    assemble::{assemble, warm_up},
+    call::watch::{OnlyThread, Watch},
+    clock::REAL,
+    event::{self, EventResponse, UNSUPPORTED_EVENT, diagnostic},
+    observe::{log, otlp::Telemetry},
+    protocol::admission::AppState,
+};
+use runtime_api::{Event, RuntimeApi};
+
+/// Lambda restarts an initialization that takes more than 10 seconds.
+const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 
 /// Handles events from the runtime API, on the current tokio runtime, until the platform ends the
 /// process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
-    let toolkit = Arc::clone(server.toolkit());
+    let api = RuntimeApi::from_environment()?;
+    let toolkit = Arc::clone(&server.toolkit);
     let warm_up = tokio::task::spawn_blocking(move || toolkit.warm_up());
-    let function = Arc::new(Function::start(server).await?);
+    let function = Function::start(server).await?;
     let _ = warm_up.await;
-    let service = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        let response = function.invoke(Box::<str>::from(event.payload), event.context);
-        async { Ok::<_, Diagnostic>(in_parts_or_whole(response.await?)) }
-    });
-    // Does not use the tracing layer of `lambda_runtime::run`: our span replaces its span.
-    let runtime = Runtime::new(service);
     // Spawned, so that it runs on one of tokio's workers, like the connection to the runtime API
     // and the tools. In `main`, it would have to wake another thread for each of them.
-    tokio::spawn(runtime.run()).await?
+    tokio::spawn(function.handle_events(api)).await?
 }
 
-/// Returns a response as `lambda_runtime` sends it.
-fn in_parts_or_whole(response: EventResponse) -> FunctionResponse<EventResponse, BodyDataStream> {
-    match response {
-        EventResponse::Stream(response) => {
-            let (status_code, headers, cookies) = response.head();
-            FunctionResponse::StreamingResponse(StreamResponse {
-                metadata_prelude: MetadataPrelude {
-                    status_code,
-                    headers,
-                    cookies,
-                },
-                stream: response.body.into_data_stream(),
-            })
+/// Does the same with one thread for events, responses and tools. The platform sends one event at a
+/// time, so a second thread would only be woken and put to sleep again.
+pub(super) fn run_on_one_thread(mut server: Server) -> Result<(), Error> {
+    let api = RuntimeApi::from_environment()?;
+    let only_thread = Arc::<OnlyThread>::default();
+    server.watch = Watch::Limits(Arc::clone(&only_thread));
+    let toolkit = Arc::clone(&server.toolkit);
+    let (is_warm, warm) = oneshot::channel();
+    thread::Builder::new().name("watch".into()).spawn(move || {
+        toolkit.warm_up();
+        let _ = is_warm.send(());
+        only_thread.watch();
+    })?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let function = Function::start(server).await?;
+        // An error would mean that the other thread has ended.
+        let _ = warm.await;
+        function.handle_events(api).await
+    });
+    // Does not wait for functions that are not async.
+    runtime.shutdown_background();
+    result
+}
+
+/// The function that handles events.
+struct Function {
+    router: Router,
+    telemetry: Arc<Telemetry>,
+    app: Arc<AppState>,
+}
+
+impl Function {
+    /// Starts the server, and warms it up for its first event.
+    async fn start(mut server: Server) -> Result<Self, Error> {
+        let telemetry = Arc::new(Telemetry::from_environment()?);
+        log::to_cloudwatch(&telemetry);
+        settings::log(&server);
+        let hook = server.on_shutdown.take();
+        let (router, app) = assemble(server, REAL, REAL);
+        #[cfg(feature = "tasks")]
+        self_invocation::enable(&app);
+        let deduplication = Arc::clone(&app.engine.deduplication);
+        shutdown::register(hook, deduplication, &telemetry).await;
+        // Lambda gives a function its full CPU power until the function requests the first event,
+        // so connecting is cheapest now. The first call waits no longer than this limit. Not
+        // spawned: most functions have nothing to warm up, and would only wait for another thread.
+        let _ = tokio::time::timeout(LONGEST_WARM_UP, warm_up(&app)).await;
+        Ok(Self {
+            router,
+            telemetry,
+            app,
+        })
+    }
+
+    async fn handle_events(self, mut api: RuntimeApi) -> Result<(), Error> {
+        let kind = env::var("AWS_LAMBDA_INITIALIZATION_TYPE");
+        if kind.as_deref() == Ok("snap-start") {
+            api.restore().await?;
         }
-        response => FunctionResponse::BufferedResponse(response),
+        // A caller waits for the process to start, unless Lambda starts it ahead of calls.
+        let mut is_cold = kind.map_or(true, |kind| kind == "on-demand");
+        loop {
+            let Event { body, context, id } = api.next().await?;
+            tracing::trace!(bytes = body.len(), "received an event");
+            let response = match (String::from_utf8(body.into()), context) {
+                (Ok(event), Ok(context)) => self.handle(&event, context, is_cold).await,
+                (_, Err(error)) => Err(error),
+                (Err(_), _) => Err(diagnostic(UNSUPPORTED_EVENT, "The event is not UTF-8.")),
+            };
+            is_cold = false;
+            api.respond(&id, response).await?;
+        }
+    }
+
+    /// Handles an event. A panic outside of tools fails only its own invocation.
+    async fn handle(
+        &self,
+        event: &str,
+        context: Context,
+        is_cold: bool,
+    ) -> Result<EventResponse, Diagnostic> {
+        // Links the log lines of tools and routes to their invocation. Only `off` disables the
+        // error level.
+        let span = tracing::error_span!(
+            target: "lambda_tools::invocation",
+            "invocation",
+            requestId = context.request_id
+        );
+        let mut invocation = pin!(self.invoke(event, context, is_cold).instrument(span));
+        let unless_it_panics = poll_fn(|context| {
+            let polled = catch_unwind(AssertUnwindSafe(|| invocation.as_mut().poll(context)));
+            polled.unwrap_or_else(|_| {
+                let message = "The function panicked; the log says where.";
+                Poll::Ready(Err(diagnostic("Panic", message)))
+            })
+        });
+        unless_it_panics.await
+    }
+
+    async fn invoke(
+        &self,
+        event: &str,
+        context: Context,
+        is_cold: bool,
+    ) -> Result<EventResponse, Diagnostic> {
+        let deadline = event::deadline_of(&context);
+        let result = event::invoke(&self.app, self.router.clone(), event, context, is_cold).await;
+        if let Ok(EventResponse::Stream(mut response)) = result {
+            let telemetry = Arc::clone(&self.telemetry);
+            response.flush_after(async move { telemetry.flush(deadline).await });
+            return Ok(EventResponse::Stream(response));
+        }
+        self.telemetry.flush(deadline).await;
+        result.inspect_err(|error| {
+            if error.error_type == UNSUPPORTED_EVENT {
+                tracing::error!(error = %error.error_message, "the event is not supported");
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LONGEST_WARM_UP;
+
+    #[test]
+    fn the_documentation_states_the_longest_warm_up() {
+        let page = include_str!("../../docs/lambda.md");
+        let seconds = LONGEST_WARM_UP.as_secs();
+        let row = format!("| getting ready, before the first call | {seconds} |");
+        assert!(page.contains(&row), "{row}");
     }
 }

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::LambdaFunction;
 use crate::{
-    Caller, Failure, IdError, Secret, Server,
+    Caller, Failure, Secret, Server,
     arrival::{Arrival, Invocation},
-    call::{Background, Call, ClientContext, Engine, Outcome, rejection::Rejection},
+    call::{Background, Call, ClientContext, Engine, rejection::Rejection},
     observe::trail::Trail,
     protocol::wording::Wording,
     tool::{id::Selector, output::Output, reason::Reason},
@@ -125,39 +125,6 @@ impl TestCall {
         self.deadline = Some(deadline);
         self
     }
-
-    async fn run(self) -> Result<Outcome, TestRejection> {
-        let invalid_id = |error: IdError| {
-            TestRejection::of(
-                Reason::InvalidToolId,
-                Wording::invalid_tool_id(&error, None),
-            )
-        };
-        let selector = self.tool.parse::<Selector>().map_err(invalid_id)?;
-        let invocation = Arc::new(Invocation {
-            deadline: self.deadline,
-            ..Invocation::default()
-        });
-        let mut trail = Trail::new(&HeaderMap::new(), &invocation, None);
-        let at = self.engine.clock.instant();
-        let arrival = Arrival { at, invocation };
-        let call = Call {
-            call_id: self.call_id,
-            client_context: self.context,
-            background: Background::InPlace,
-            ..Call::new(selector, self.input)
-        };
-        let call = Box::new(call);
-        let run = self.engine.call(call, arrival, self.caller, &mut trail);
-        run.await.map_err(|rejection| {
-            let wording = Wording::rejected(&rejection, None);
-            let mut it = TestRejection::of(rejection.reason(), wording);
-            if let Rejection::InvalidInput(errors) = rejection {
-                it.parameter_errors = errors;
-            }
-            it
-        })
-    }
 }
 
 impl IntoFuture for TestCall {
@@ -165,22 +132,54 @@ impl IntoFuture for TestCall {
     type IntoFuture = Pin<Box<dyn Future<Output = TestOutcome> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let rejected = |reason: Reason, wording: Wording, parameter_errors| {
+            TestOutcome::Rejection(TestRejection {
+                reason: reason.as_str(),
+                message: wording.message,
+                developer_message: wording.detail,
+                parameter_errors,
+            })
+        };
         Box::pin(async move {
-            match self.run().await {
-                Ok(outcome) => match outcome.result {
-                    Ok(output) => TestOutcome::Value(value_of(output)),
-                    Err(failure) => TestOutcome::Failure(failure),
-                },
-                Err(rejection) => TestOutcome::Rejection(rejection),
+            let selector = match self.tool.parse::<Selector>() {
+                Ok(selector) => selector,
+                Err(error) => {
+                    let wording = Wording::invalid_tool_id(&error, None);
+                    return rejected(Reason::InvalidToolId, wording, BTreeMap::new());
+                }
+            };
+            let invocation = Arc::new(Invocation {
+                deadline: self.deadline,
+                ..Invocation::default()
+            });
+            let mut trail = Trail::new(&HeaderMap::new(), &invocation, None);
+            let at = self.engine.clock.instant();
+            let arrival = Arrival { at, invocation };
+            let call = Box::new(Call {
+                call_id: self.call_id,
+                client_context: self.context,
+                background: Background::InPlace,
+                ..Call::new(selector, self.input)
+            });
+            let run = self.engine.call(call, arrival, self.caller, &mut trail);
+            match run.await.map(|outcome| outcome.result) {
+                Ok(Ok(Output::Value(value))) => TestOutcome::Value(value),
+                Ok(Ok(Output::Json(json))) => {
+                    let value = serde_json::from_str(json.get());
+                    TestOutcome::Value(value.expect("recorded JSON is valid"))
+                }
+                Ok(Err(failure)) => TestOutcome::Failure(failure),
+                Err(rejection) => {
+                    let wording = Wording::rejected(&rejection, None);
+                    let reason = rejection.reason();
+                    let errors = match rejection {
+                        Rejection::InvalidInput(errors) => errors,
+                        _ => BTreeMap::new(),
+                    };
+                    rejected(reason, wording, errors)
+                }
             }
         })
-    }
-}
-
-fn value_of(output: Output) -> Value {
-    match output {
-        Output::Value(value) => value,
-        Output::Json(json) => serde_json::from_str(json.get()).expect("recorded JSON is valid"),
     }
 }
 
@@ -249,15 +248,4 @@ pub struct TestRejection {
     pub developer_message: Option<String>,
     /// A message for each invalid parameter, by its path, such as `items[2].number`.
     pub parameter_errors: BTreeMap<String, String>,
-}
-
-impl TestRejection {
-    fn of(reason: Reason, Wording { message, detail }: Wording) -> Self {
-        Self {
-            reason: reason.as_str(),
-            message,
-            developer_message: detail,
-            parameter_errors: BTreeMap::new(),
-        }
-    }
 }

@@ -243,9 +243,9 @@ const OTHER_EVENTS: &str = r#"
 {"source": ["aws.events"]} | the event has the fields source
 {"detail": {"source": "aws.events"}} | the event has the fields detail
 {"version": "2.0", "rawPath": 7} | it is not valid at line 1
-{"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}} | its field 'isBase64Encoded' is not valid
-{"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}} | its field 'cookies' is not valid
-{"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}} | its field 'httpMethod' is not valid
+{"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}} | it is not valid at line 1
+{"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}} | it is not valid at line 1
+{"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}} | it is not valid at line 1
 {"httpMethod": "GET", "requestContext": {}} | missing field `httpMethod`
 {"requestContext": {"elb": {}}} | missing field `httpMethod`
 "#;

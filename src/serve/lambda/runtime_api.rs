@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     Error,
-    event::{StreamedResponse, read_client_context},
+    event::{EventResponse, StreamedResponse, diagnostic, read_client_context},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
@@ -35,38 +35,9 @@ const CLIENT_CONTEXT: HeaderName = HeaderName::from_static("lambda-runtime-clien
 const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
 const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
 const RESPONSE_MODE: HeaderName = HeaderName::from_static("lambda-runtime-function-response-mode");
-/// The largest buffer for reading. The connection keeps it after a large event; hyper's default is
-/// three times as large.
-const BUFFER: usize = 128 * 1024;
 /// The media type of a streamed response, which begins with the status and the headers.
 const WITH_PRELUDE: &str = "application/vnd.awslambda.http-integration-response";
 const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
-
-/// The address of the runtime API.
-#[derive(Clone)]
-pub(super) struct Endpoint {
-    authority: Authority,
-    /// The beginning of every path: not empty for cargo-lambda's emulator.
-    base: String,
-    config: Arc<Config>,
-}
-
-impl Endpoint {
-    pub(super) fn from_environment() -> Result<Self, Error> {
-        Self::new(&variable("AWS_LAMBDA_RUNTIME_API")?, config()?)
-    }
-
-    pub(super) fn new(address: &str, config: Config) -> Result<Self, Error> {
-        let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
-        let uri: Uri = address.parse().map_err(|_| invalid())?;
-        let base = uri.path().trim_end_matches('/');
-        Ok(Self {
-            authority: uri.authority().ok_or_else(invalid)?.clone(),
-            base: format!("{base}/2018-06-01/runtime/invocation"),
-            config: Arc::new(config),
-        })
-    }
-}
 
 /// Reads the function's configuration, like `Config::from_env`, which panics if it is missing.
 fn config() -> Result<Config, Error> {
@@ -102,33 +73,40 @@ pub(super) struct InvocationId {
 
 /// One connection to the runtime API, which is opened again if it was closed.
 pub(super) struct RuntimeApi {
-    endpoint: Endpoint,
+    authority: Authority,
+    /// The beginning of every path: not empty for cargo-lambda's emulator.
+    base: String,
+    config: Arc<Config>,
     connection: Option<SendRequest<Body>>,
 }
 
-/// The answer to an event.
-pub(super) enum Answer {
-    Whole(Bytes),
-    Stream(Box<StreamedResponse>),
-    Error(Diagnostic),
-}
-
 impl RuntimeApi {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint,
+    pub(super) fn from_environment() -> Result<Self, Error> {
+        Self::new(&variable("AWS_LAMBDA_RUNTIME_API")?, config()?)
+    }
+
+    fn new(address: &str, config: Config) -> Result<Self, Error> {
+        let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
+        let uri: Uri = address.parse().map_err(|_| invalid())?;
+        Ok(Self {
+            authority: uri.authority().ok_or_else(invalid)?.clone(),
+            base: format!("{}/2018-06-01/runtime", uri.path().trim_end_matches('/')),
+            config: Arc::new(config),
             connection: None,
-        }
+        })
+    }
+
+    /// Waits until the platform has restored the process from its snapshot, which no connection
+    /// survives.
+    pub(super) async fn restore(&mut self) -> Result<(), Error> {
+        self.get("restore/next").await?;
+        self.connection = None;
+        Ok(())
     }
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
-        let request = self.request(Method::GET, "next", Body::empty())?;
-        let (mut parts, body) = self.send(request).await?.into_parts();
-        if parts.status != StatusCode::OK {
-            return Err(format!("the runtime API answered {} to /next", parts.status).into());
-        }
-        let body = body.collect().await?.to_bytes();
+        let (mut parts, body) = self.get("invocation/next").await?.into_parts();
         let header = |name: &HeaderName| {
             let value = parts
                 .headers
@@ -149,14 +127,26 @@ impl RuntimeApi {
         })
     }
 
+    async fn get(&mut self, path: &str) -> Result<Response<Bytes>, Error> {
+        let request = self.request(Method::GET, path, Body::empty())?;
+        let (parts, body) = self.send(request).await?.into_parts();
+        if parts.status != StatusCode::OK {
+            return Err(format!("the runtime API answered {} to /{path}", parts.status).into());
+        }
+        Ok(Response::from_parts(
+            parts,
+            body.collect().await?.to_bytes(),
+        ))
+    }
+
     fn context(&self, request_id: &str, headers: &mut HeaderMap) -> Result<Context, Diagnostic> {
-        let config = Arc::clone(&self.endpoint.config);
+        let config = Arc::clone(&self.config);
         // `Context::new` would accept only objects of strings.
         let sent = headers.remove(&CLIENT_CONTEXT);
         let context = Context::new(request_id, config, headers);
-        let mut context = context.map_err(|error| Diagnostic {
-            error_type: "UnsupportedContext".into(),
-            error_message: format!("The invocation's context cannot be read: {error}"),
+        let mut context = context.map_err(|error| {
+            let message = format!("The invocation's context cannot be read: {error}");
+            diagnostic("UnsupportedContext", message)
         })?;
         if let Some(sent) = sent {
             read_client_context(sent.as_bytes(), &mut context);
@@ -165,15 +155,19 @@ impl RuntimeApi {
     }
 
     /// Sends the response to an event, or the error that it failed with.
-    pub(super) async fn respond(&mut self, id: &InvocationId, answer: Answer) -> Result<(), Error> {
-        let is_error = matches!(answer, Answer::Error(_));
-        let is_stream = matches!(answer, Answer::Stream(_));
-        let (kind, body) = match answer {
-            Answer::Whole(response) => ("response", response.into()),
-            Answer::Stream(response) => ("response", streamed_body(*response)),
-            Answer::Error(error) => ("error", serde_json::to_vec(&error)?.into()),
+    pub(super) async fn respond(
+        &mut self,
+        id: &InvocationId,
+        response: Result<EventResponse, Diagnostic>,
+    ) -> Result<(), Error> {
+        let is_error = response.is_err();
+        let is_stream = matches!(response, Ok(EventResponse::Stream(_)));
+        let (kind, body) = match response {
+            Ok(EventResponse::Whole(response)) => ("response", response.into()),
+            Ok(EventResponse::Stream(response)) => ("response", streamed_body(*response)),
+            Err(error) => ("error", serde_json::to_vec(&error)?.into()),
         };
-        let path = format!("{}/{kind}", id.request);
+        let path = format!("invocation/{}/{kind}", id.request);
         let mut request = self.request(Method::POST, &path, body)?;
         let headers = request.headers_mut();
         if let Some(invocation) = &id.invocation {
@@ -204,11 +198,11 @@ impl RuntimeApi {
     }
 
     fn request(&self, method: Method, path: &str, body: Body) -> Result<Request<Body>, Error> {
-        let uri = format!("{}/{path}", self.endpoint.base);
+        let uri = format!("{}/{path}", self.base);
         let request = Request::builder()
             .method(method)
             .uri(Uri::try_from(uri)?)
-            .header(HOST, self.endpoint.authority.as_str())
+            .header(HOST, self.authority.as_str())
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(request.body(body)?)
@@ -228,7 +222,7 @@ impl RuntimeApi {
                 },
             }
         }
-        let connection = self.connection.insert(connect(&self.endpoint).await?);
+        let connection = self.connection.insert(connect(&self.authority).await?);
         Ok(connection.send_request(request).await?)
     }
 }
@@ -239,14 +233,12 @@ fn streamed_body(response: StreamedResponse) -> Body {
     Body::from_stream(prelude.chain(response.body.into_data_stream()))
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<SendRequest<Body>, Error> {
-    let host = endpoint.authority.host().trim_matches(['[', ']']);
-    let port = endpoint.authority.port_u16().unwrap_or(80);
+async fn connect(authority: &Authority) -> Result<SendRequest<Body>, Error> {
+    let host = authority.host().trim_matches(['[', ']']);
+    let port = authority.port_u16().unwrap_or(80);
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;
-    let mut settings = http1::Builder::new();
-    settings.max_buf_size(BUFFER);
-    let (sender, connection) = settings.handshake(TokioIo::new(stream)).await?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the connection to the runtime API ended");
@@ -272,7 +264,7 @@ mod tests {
     async fn a_stream_that_fails_has_no_last_chunk_and_fails_nothing_else() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let mut api = RuntimeApi::new(Endpoint::new(&address, Config::default()).unwrap());
+        let mut api = RuntimeApi::new(&address, Config::default()).unwrap();
         let failure = async {
             sleep(Duration::from_millis(20)).await;
             Err("it broke")
@@ -290,22 +282,36 @@ mod tests {
             stream.read_to_string(&mut received).await.unwrap();
             received
         };
-        let responding = api.respond(&id, Answer::Stream(Box::new(streamed)));
+        let responding = api.respond(&id, Ok(EventResponse::Stream(Box::new(streamed))));
         let (received, responded) = tokio::join!(received, responding);
         responded.unwrap();
         let end = "\0\0\0\0\0\0\0\0\r\n3\r\none\r\n";
         assert!(received.ends_with(end), "{received:?}");
-        // The next response has a connection of its own.
-        let accepted = async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = [0; 1024];
-            assert!(stream.read(&mut request).await.unwrap() > 0);
-            let accepted = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
-            stream.write_all(accepted).await.unwrap();
-            stream
-        };
-        let responding = api.respond(&id, Answer::Whole("{}".into()));
-        let (_stream, responded) = tokio::join!(accepted, responding);
+        // The next request has a connection of its own, and so has the one after a restoration.
+        let (restored, (request, _stream)) = tokio::join!(
+            api.restore(),
+            accepted(&listener, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        );
+        restored.unwrap();
+        let line = "GET /2018-06-01/runtime/restore/next HTTP/1.1\r\n";
+        assert!(request.starts_with(line), "{request}");
+        let (responded, _) = tokio::join!(
+            api.respond(&id, Ok(EventResponse::Whole("{}".into()))),
+            accepted(
+                &listener,
+                "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
+            )
+        );
         responded.unwrap();
+    }
+
+    /// Accepts a connection and answers its first request. Returns the request and the connection.
+    async fn accepted(listener: &TcpListener, response: &str) -> (String, TcpStream) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        let length = stream.read(&mut request).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
+        let request = String::from_utf8_lossy(&request[..length]).into_owned();
+        (request, stream)
     }
 }

@@ -1,8 +1,16 @@
-//! The start-up lines: the server's address and how to call it.
+//! The start-up lines: the server's address, and a sample call to paste, which is generated from a
+//! tool's own schema so that the first try succeeds.
 
 use std::net::SocketAddr;
 
-use crate::{Auth, Protocol, Server, secrets::Secrets, serve::sample};
+use serde_json::{Value, json};
+
+use crate::{
+    Auth, Protocol, Server, Toolkit,
+    observe::log::is_unsafe,
+    secrets::Secrets,
+    tool::{schema::example::example_of, toolkit::ToolEntry},
+};
 
 /// Returns the lines printed once the server listens. Requests are recorded in the folder
 /// `recording`, if there is one.
@@ -22,7 +30,7 @@ pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&
              remembered."
         )
     }));
-    if server.toolkit().entries().is_empty() {
+    if server.toolkit.entries().is_empty() {
         lines.push("This server has no tools yet.".into());
     }
     lines.extend(commands(server, &url));
@@ -54,7 +62,7 @@ fn commands(server: &Server, url: &str) -> Vec<String> {
     };
     let mut lines = Vec::new();
     let has_store = server.secrets.as_ref().is_some_and(Secrets::has_store);
-    let sample = sample::call_of(server.toolkit(), has_store);
+    let sample = sample_of(&server.toolkit, has_store);
     if let Some(sample) = sample.filter(|_| server.protocols.contains(&Protocol::Oxp)) {
         let key = key("-H");
         lines.push(format!(
@@ -74,10 +82,86 @@ fn commands(server: &Server, url: &str) -> Vec<String> {
     lines
 }
 
+/// Returns the body of a call that the server would accept: of the first tool that only reads, or else
+/// of the least destructive one; of those, of the first one that needs no placeholders in its context.
+/// A server that `has_store` needs none for secrets. `None` if no input can be generated.
+fn sample_of(toolkit: &Toolkit, has_store: bool) -> Option<String> {
+    let mut entries: Vec<_> = toolkit.entries().iter().collect();
+    entries.sort_by_cached_key(|entry| {
+        let hints = &entry.tool.hints;
+        let danger = hints.is_destructive.map_or(1, |it| 2 * u8::from(it));
+        let has_placeholders = !context_of(entry, has_store).is_null();
+        (hints.is_read_only != Some(true), danger, has_placeholders)
+    });
+    let body = entries.into_iter().find_map(|it| body_of(it, has_store))?;
+    // The body is printed in single quotes, and a document may have chosen its texts.
+    let escape = |it: char| match it {
+        '\'' => "'\\''".to_owned(),
+        it if is_unsafe(it) => format!("\\u{:04x}", u32::from(it)),
+        it => it.to_string(),
+    };
+    Some(body.to_string().chars().map(escape).collect())
+}
+
+fn body_of(entry: &ToolEntry, has_store: bool) -> Option<Value> {
+    let schema = &entry.tool.input;
+    let input = example_of(schema.value(), guess)?;
+    schema.check(&input, "input").ok()?.ok()?;
+    let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
+    let context = context_of(entry, has_store);
+    if !context.is_null() {
+        body["context"] = context;
+    }
+    Some(body)
+}
+
+/// Returns placeholders for what the tool requires from the call; `null` for nothing.
+fn context_of(entry: &ToolEntry, has_store: bool) -> Value {
+    let requirements = &entry.tool.requirements;
+    let mut context = Value::Null;
+    if requirements.user_id {
+        context["user_id"] = json!("YOUR_USER");
+    }
+    let secrets = requirements.secrets.iter().filter(|_| !has_store);
+    let secrets = secrets.map(|it| json!({"id": it.id, "value": "YOUR_SECRET"}));
+    let tokens = requirements.authorization.iter();
+    let tokens = tokens.map(|it| json!({"id": it.id, "token": "YOUR_TOKEN"}));
+    for (name, list) in [
+        ("secrets", secrets.collect::<Vec<_>>()),
+        ("authorization", tokens.collect()),
+    ] {
+        if !list.is_empty() {
+            context[name] = list.into();
+        }
+    }
+    context
+}
+
+/// Returns a value of the schema's type.
+fn guess(schema: &Value) -> Option<Value> {
+    let first = |keyword: &str| schema.get(keyword)?.get(0);
+    if let Some(branch) = first("oneOf").or_else(|| first("anyOf")) {
+        return example_of(branch, guess);
+    }
+    let kind = &schema["type"];
+    Some(match kind.as_str().or_else(|| kind[0].as_str())? {
+        "string" => json!("text"),
+        "number" | "integer" => {
+            let minimum = schema.get("minimum");
+            let is_more = |it: &&Value| it.as_f64().is_some_and(|it| it > 1.0);
+            minimum.filter(is_more).cloned().unwrap_or_else(|| 1.into())
+        }
+        "boolean" => json!(true),
+        "array" => json!([]),
+        "object" => json!({}),
+        _ => Value::Null,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Toolkit;
+    use crate::{ApiKeys, Failure, Gateway, Tool};
 
     const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9000);
 
@@ -85,14 +169,25 @@ mod tests {
         greeting(server, ADDRESS.into(), None)
     }
 
-    fn server() -> Server {
-        use crate::{Failure, Tool};
-        use serde_json::{Value, json};
-
+    /// Returns a tool with one property.
+    fn tool(id: &'static str, mut property: Value) -> Tool {
         let nothing = async |_: Value| Ok::<_, Failure>(Value::Null);
-        let input = json!({"type": "object"});
-        let tool = Tool::dynamic("Hello.Greet@1.0.0", "Greets.", input, json!({}), nothing);
-        Server::new(Toolkit::new([tool]).unwrap())
+        property["description"] = json!("A property.");
+        let input = json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
+        Tool::dynamic(id, "A tool.", input, Value::Null, nothing)
+    }
+
+    fn plain(id: &'static str) -> Tool {
+        tool(id, json!({"type": "string"}))
+    }
+
+    fn server() -> Server {
+        Server::new(Toolkit::new([plain("Hello.Greet@1.0.0")]).unwrap())
+    }
+
+    fn sample(has_store: bool, tools: Vec<Tool>) -> Value {
+        let sample = sample_of(&Toolkit::new(tools).unwrap(), has_store);
+        sample.map_or(Value::Null, |it| serde_json::from_str(&it).unwrap())
     }
 
     #[test]
@@ -147,8 +242,6 @@ mod tests {
 
     #[test]
     fn the_header_names_the_variable_of_the_key() {
-        use crate::{ApiKeys, Gateway};
-
         for (id, header) in [
             ("TOOLS_API_KEY", "\"Authorization: Bearer $TOOLS_API_KEY\""),
             ("_k2|NEXT", "\"Authorization: Bearer $_k2\""),
@@ -168,7 +261,7 @@ mod tests {
     #[cfg(feature = "oidc")]
     #[test]
     fn users_who_sign_in_need_no_key() {
-        use crate::{ApiKeys, Auth, Oidc};
+        use crate::Oidc;
 
         let issuer = Oidc::issuer("https://idp.example");
         let auth = Auth::from(issuer).or(ApiKeys::with_ids(["KEY"]));
@@ -182,5 +275,74 @@ mod tests {
             text.contains(r#"-H "Authorization: Bearer $KEY""#),
             "{text}"
         );
+    }
+
+    /// A terminal obeys control characters, and a mark of direction hides what is pasted.
+    #[test]
+    fn a_document_writes_nothing_but_text_to_the_terminal() {
+        let text = "\u{1b}[2J\u{9b}2J\u{202e}it's\u{7f}";
+        let tool = tool("A.A@1.0.0", json!({"type": "string", "examples": [text]}));
+        let call = sample_of(&Toolkit::new([tool]).unwrap(), false).unwrap();
+        assert!(!call.contains(is_unsafe), "{call:?}");
+        let pasted = call.replace("'\\''", "'");
+        let body: Value = serde_json::from_str(&pasted).unwrap();
+        assert_eq!(body["input"]["p"], text);
+    }
+
+    /// The schemas of a property, and the values in the sample; without one, the tool is skipped.
+    const VALUES: &str = r#"[
+        [{"oneOf": [{"const": "car"}, {"const": "train"}]}, "car"],
+        [{"type": "number", "minimum": -90, "maximum": 90}, 1],
+        [{"type": "integer", "minimum": 7}, 7],
+        [{"type": "integer", "examples": [-2], "maximum": -2}, -2],
+        [{"anyOf": [{"type": "object", "properties": {"kind": {"const": "one"}}, "required": ["kind"]}]},
+         {"kind": "one"}],
+        [{"type": "string", "pattern": "^[0-9]{4}$"}, null]
+    ]"#;
+
+    #[test]
+    fn the_sample_value_is_valid_under_the_schema() {
+        let rows: Vec<(Value, Value)> = serde_json::from_str(VALUES).unwrap();
+        for (property, value) in rows {
+            let call = sample(false, vec![tool("A.A@1.0.0", property), plain("B.B@1.0.0")]);
+            let is_skipped = value.is_null();
+            assert_eq!(call["tool_id"] == "B.B@1.0.0", is_skipped, "{call}");
+            assert!(is_skipped || call["input"]["p"] == value, "{call}");
+        }
+    }
+
+    #[test]
+    fn requirements_get_placeholders_in_the_context() {
+        let secrets = json!([{"id": "K", "value": "YOUR_SECRET"}]);
+        for (has_store, context) in [
+            (false, json!({"user_id": "YOUR_USER", "secrets": secrets})),
+            (true, json!({"user_id": "YOUR_USER"})),
+        ] {
+            let tool = plain("A.A@1.0.0").secret("K").user_id();
+            assert_eq!(sample(has_store, vec![tool])["context"], context);
+        }
+    }
+
+    #[test]
+    fn the_least_destructive_tool_is_chosen() {
+        let reads = || plain("Z.Reads@1.0.0").read_only(true);
+        let adds = || plain("Y.Adds@1.0.0").destructive(false);
+        let may = || plain("X.May@1.0.0");
+        let deletes = || plain("A.Deletes@1.0.0").destructive(true);
+        for (tools, expected) in [
+            (
+                vec![deletes(), may(), adds(), reads().secret("K")],
+                "Z.Reads@1.0.0",
+            ),
+            (vec![deletes(), may(), adds()], "Y.Adds@1.0.0"),
+            (vec![deletes(), may()], "X.May@1.0.0"),
+            (vec![deletes()], "A.Deletes@1.0.0"),
+            // Of those that are alike, one without requirements, and else the first.
+            (vec![plain("A.B@1.0.0").user_id(), may()], "X.May@1.0.0"),
+            (vec![plain("A.B@1.0.0").secret("K"), may()], "X.May@1.0.0"),
+            (vec![plain("A.B@1.0.0"), may()], "A.B@1.0.0"),
+        ] {
+            assert_eq!(sample(false, tools)["tool_id"], expected);
+        }
     }
 }

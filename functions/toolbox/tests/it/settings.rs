@@ -182,19 +182,17 @@ fn the_arguments_print_or_fail() {
         running.line_with(printed, 5);
         assert_eq!(running.ends_within(5), Some(0), "{argument}");
     }
-    for (arguments, said) in [
-        ("--tools-fro agentcore", "did you mean --tools-for?"),
-        ("--hepl", "did you mean --help?"),
-        ("--verbose", "did you mean --version?"),
-        ("--port 3000", "no such argument\n"),
-        ("serve", "no such argument\n"),
-        ("0123456789", "no such argument\n"),
-        ("", "no such argument\n"),
+    for arguments in [
+        "--tools-fro agentcore",
+        "--port 3000",
+        "serve",
+        "0123456789",
+        "",
     ] {
         let (code, text) = end_of(toolbox().args(arguments.split(' ')));
         assert_eq!(code, Some(1), "{arguments}: {text}");
-        assert!(text.contains(said) && text.contains("--help"), "{text}");
-        assert!(!text.contains("0123456789"), "{text}");
+        let is_said = text.contains("no such argument\n") && text.contains("--help");
+        assert!(is_said && !text.contains("0123456789"), "{text}");
     }
 }
 
