@@ -91,23 +91,15 @@ compile_error!(
      Without it, `cargo lambda build` and `sam build` use \"abort\"."
 );
 
-mod agentcore_user;
 mod arrival;
 mod assemble;
 mod auth;
 #[cfg(feature = "aws")]
 mod aws;
 mod call;
-mod challenge;
-#[cfg(feature = "client")]
-pub mod client;
 mod error;
 mod event;
-mod event_kind;
-#[cfg(feature = "from-openapi")]
-pub mod from_openapi;
-mod hash;
-mod host_name;
+mod hosts;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
 pub mod idempotency;
@@ -117,9 +109,7 @@ pub mod oauth;
 #[path = "oauth/off.rs"]
 mod oauth;
 mod observe;
-mod payload;
 mod protocol;
-mod public_url;
 pub mod quotas;
 pub mod secrets;
 mod serve;
@@ -201,6 +191,53 @@ pub mod troubleshooting {}
 #[cfg_attr(any(not(doctest), feature = "oauth"), doc = include_str!("../docs/users.md"))]
 pub mod users {}
 
+#[cfg(feature = "client")]
+pub mod client {
+    //! Clients for OXP, Open Tool Calling and OpenTool servers.
+    //!
+    //! They require the Cargo feature `client` and are not compiled without it. All clients time out,
+    //! limit the size of responses, follow no redirects, and never print their credentials.
+    //!
+    //! The page [`clients`](crate::clients) describes their limits and retries, and shows how to call the
+    //! tools of MCP servers.
+    //!
+    //! ```no_run
+    //! # async fn run() -> Result<(), lambda_tools::client::ClientError> {
+    //! use lambda_tools::client::{ClientOptions, oxp::{CallRequest, OxpClient, CallOutcome}};
+    //! use serde_json::json;
+    //!
+    //! let options = ClientOptions::default().api_key("my-api-key");
+    //! let client = OxpClient::new("https://tools.example", options)?;
+    //! let call = CallRequest::new("Calculator.Add").input(json!({"a": 10, "b": 5}));
+    //! match client.call(&call).await?.outcome {
+    //!     CallOutcome::Value(value) => println!("{value}"),
+    //!     CallOutcome::ToolError(error) => println!("{}", error.message),
+    //!     other => println!("{other:?}"),
+    //! }
+    //! # Ok(())
+    //! # }
+    //! ```
+
+    #[doc(inline)]
+    pub use lambda_tools_client::{
+        AuthorizationChallenge, CallOutcome, CallReply, CallRequest, ClientError, ClientOptions,
+        InvalidInput, JwtSigner, MissingRequirements, ServerError, ToolError, opentool, oxp,
+    };
+}
+
+/// Tools for agents, made from an API's OpenAPI document.
+///
+/// An HTTP API that has such a document becomes tools without any code.
+///
+#[doc = concat!(include_str!("pages.md"), include_str!("../docs/from-openapi.md"))]
+#[cfg(feature = "from-openapi")]
+pub mod from_openapi {
+    #[doc(inline)]
+    pub use lambda_tools_openapi::{
+        ApiTools, Note, OpenApi, OpenApiError, Reduction, Report, UserProvider,
+    };
+}
+
 /// The names that most programs need: `use lambda_tools::prelude::*;`.
 ///
 /// `JsonSchema` is both the trait and its derive macro; the macro also needs the name `schemars`.
@@ -210,7 +247,7 @@ pub mod prelude {
     pub use crate::{Content, Context, Failure, Secret, Server, Tool, Toolkit, run, serve};
 }
 
-pub use agentcore_user::AgentCoreUser;
+pub use arrival::{AgentCoreUser, EventKind};
 #[cfg(feature = "jwt")]
 pub use auth::jwt::Jwt;
 #[cfg(feature = "oidc")]
@@ -219,7 +256,6 @@ pub use auth::oidc::Oidc;
 pub use auth::sign_in::SignIn;
 pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
 pub use error::{Error, StoreError};
-pub use event_kind::EventKind;
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,

@@ -55,7 +55,7 @@ use std::{fmt, sync::Arc, time::Duration};
 pub use crate::http_client::TransportError;
 pub(crate) use broker::Broker;
 pub(crate) use browser::Browser;
-pub(crate) use grant_request::GrantRequest;
+pub(crate) use grant_request::{Challenge, GrantRequest};
 pub(crate) use keys::SHORTEST;
 pub(crate) use page::{
     BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage, RequestedScope,

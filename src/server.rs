@@ -8,9 +8,9 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use axum::Router;
 
 use crate::{
-    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, auth::sign_in::SignIn, call::watch::Watch,
-    idempotency::Idempotency, oauth::OAuth, payload::LARGEST_PAYLOAD, protocol::Protocol,
-    quotas::Quota, secrets::Secrets,
+    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, arrival::LARGEST_PAYLOAD,
+    auth::sign_in::SignIn, call::watch::Watch, idempotency::Idempotency, oauth::OAuth,
+    protocol::Protocol, quotas::Quota, secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than

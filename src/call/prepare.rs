@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Context, Requirements, Secret, StoreError,
-    challenge::Challenge,
+    oauth::Challenge,
     secrets::CacheUse,
     tool::context::{ContextInner, SecretSource},
 };

@@ -11,7 +11,7 @@ use semver::Version;
 
 use crate::{
     Requirements, StoreError,
-    challenge::Challenge,
+    oauth::Challenge,
     quotas::counters::{ExceededQuota, QuotaError},
     tool::{reason::Reason, schema::ParameterErrors},
 };

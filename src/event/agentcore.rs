@@ -19,12 +19,12 @@ use super::format::EventError;
 use crate::{
     AgentCoreUser, Caller,
     arrival::Invocation,
-    hash,
     protocol::{
         admission::AppState,
         agentcore::{self, GatewayCall},
         direct::{Admission, EventCall},
     },
+    store::hash_of_texts,
 };
 
 /// A value of a header that is not text.
@@ -99,7 +99,7 @@ fn id_of(id: Option<&str>) -> Arc<str> {
     match id {
         None => "unknown".into(),
         Some(id) if id.len() <= 128 && id.bytes().all(is_part) => id.into(),
-        Some(other) => format!("sha256-{}", hash::of_texts([other])).into(),
+        Some(other) => format!("sha256-{}", hash_of_texts([other])).into(),
     }
 }
 

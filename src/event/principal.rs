@@ -13,7 +13,7 @@ use lambda_http::aws_lambda_events::apigw::{
 };
 use serde_json::Value;
 
-use crate::{AccessToken, Caller, hash};
+use crate::{AccessToken, Caller, store::hash_of_texts};
 
 /// A caller that the platform has authenticated.
 pub(super) struct Principal {
@@ -182,5 +182,5 @@ const CHANGING: [&str; 8] = [
 fn hash_of(claims: &AuthorizerClaims<'_>) -> String {
     let claims = claims.iter().filter(|(name, _)| !CHANGING.contains(name));
     let parts = claims.flat_map(|(name, value)| [(*name).to_owned(), value.to_string()]);
-    format!("hash {}", hash::of_texts(parts))
+    format!("hash {}", hash_of_texts(parts))
 }

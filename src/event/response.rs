@@ -26,7 +26,7 @@ use serde_json::json;
 
 use super::diagnostic;
 use crate::{
-    payload::{LARGEST_PAYLOAD, fits},
+    arrival::{LARGEST_PAYLOAD, fits},
     protocol::problem,
 };
 

@@ -10,7 +10,7 @@ use super::{
     token_refresh::{REFRESH_MARGIN, TokenRefresh, WantedGrant},
 };
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, clock::Clock, public_url::PublicUrl,
+    AuthorizationRequirement, Secret, StoreError, clock::Clock, hosts::PublicUrl,
     secrets::SecretCache, store::within, text::LONGEST_ID,
 };
 

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     StoreError,
-    challenge::Challenge,
     clock::since_epoch,
+    oauth::Challenge,
     store::{Change, Start},
 };
 

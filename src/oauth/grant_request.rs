@@ -1,6 +1,8 @@
-//! A call's request for a user's token.
+//! A call's request for a user's token, and the challenge that a user answers first.
 
 use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::AuthorizationRequirement;
 
@@ -15,4 +17,15 @@ pub(crate) struct GrantRequest<'a> {
     /// The server's base URL, from the event.
     pub(crate) base: Option<&'a str>,
     pub(crate) left: Duration,
+}
+
+/// A challenge to the user, with the URL to authorize at: OXP 1.0, Authorization Challenges.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Challenge {
+    pub(crate) id: String,
+    pub(crate) url: String,
+    pub(crate) check_url: String,
+    /// The provider whose token is missing; not a part of the protocol.
+    #[serde(skip)]
+    pub(crate) provider: String,
 }

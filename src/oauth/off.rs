@@ -11,10 +11,10 @@ mod grant_request;
 use std::{iter::Empty, sync::Arc};
 
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, challenge::Challenge, clock::Clock,
-    public_url::PublicUrl, secrets::SecretCache,
+    AuthorizationRequirement, Secret, StoreError, clock::Clock, hosts::PublicUrl, oauth::Challenge,
+    secrets::SecretCache,
 };
-pub(crate) use grant_request::GrantRequest;
+pub(crate) use grant_request::{Challenge, GrantRequest};
 
 /// Uninhabited: there are no settings.
 pub(crate) enum OAuth {}

@@ -8,10 +8,9 @@ use super::keys::EncryptionKeys;
 use crate::{
     StoreError,
     clock::Clock,
-    hash,
     store::{
-        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, memory::MemoryLimits,
-        update, within,
+        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, hash_of_texts,
+        memory::MemoryLimits, update, within,
     },
 };
 
@@ -173,7 +172,7 @@ pub(super) fn record_hash(
     // No kind is named "caller", so a hash with a namespace differs from every hash without one.
     let caller = (!caller.is_empty()).then_some(["caller", caller]);
     let caller = caller.into_iter().flatten();
-    hash::of_texts(caller.chain([kind, user, provider]).chain(scopes))
+    hash_of_texts(caller.chain([kind, user, provider]).chain(scopes))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     AuthorizationRequirement, Secret,
     clock::{Clock, FIXED},
-    public_url::PublicUrl,
+    hosts::PublicUrl,
     secrets::{SecretCache, Secrets},
     store::{
         Change, Over, Start,

@@ -31,8 +31,8 @@ use crate::{
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
     clock::Clock,
+    hosts::PublicUrl,
     observe::request_log::Observer,
-    public_url::PublicUrl,
 };
 
 /// The maximum size, in bytes, of a body that is read although there are no credentials.

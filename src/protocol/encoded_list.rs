@@ -21,7 +21,7 @@ use super::{
     json_response::{json_response, to_json},
     listed_tools::ListedTools,
 };
-use crate::payload::fits;
+use crate::arrival::fits;
 
 /// RFC 9111: a list may depend on its reader, so no shared cache may store it (section 5.2.2.7), and
 /// it changes with a deployment, so a private one must ask whether it is still current (5.2.2.4).

@@ -27,10 +27,9 @@ use super::{
 };
 use crate::{
     Caller,
-    arrival::Arrival,
+    arrival::{Arrival, encoded_size, fits},
     call::{Call, Outcome, rejection::Rejection},
     observe::request_log::RequestLog,
-    payload::{encoded_size, fits},
     quotas::counters::ExceededQuota,
     tool::reason::Reason,
     wire,

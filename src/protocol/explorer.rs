@@ -26,7 +26,10 @@ use super::{
     pages::check_credentials,
     problem,
 };
-use crate::{ServerInfo, arrival::Arrival, payload::fits};
+use crate::{
+    ServerInfo,
+    arrival::{Arrival, fits},
+};
 use listing::listing_of;
 
 /// The name of these requests in the log.

@@ -6,7 +6,7 @@
 
 use http::{HeaderMap, header::ORIGIN};
 
-use crate::host_name::HostName;
+use crate::hosts::HostName;
 
 /// The entry that allows every origin.
 const ALL: &str = "*";

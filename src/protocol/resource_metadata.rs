@@ -24,7 +24,7 @@ use super::{
     problem,
     sign_in::WELL_KNOWN,
 };
-use crate::{ServerInfo, public_url::PublicUrl};
+use crate::{ServerInfo, hosts::PublicUrl};
 
 /// Clients follow a change of the issuer within minutes, and clients in browsers read the metadata
 /// before they have any credentials.

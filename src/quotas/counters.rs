@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::{Quota, Subject};
 use crate::{
-    Caller, StoreError, hash,
+    Caller, StoreError,
     store::{
-        Count, Store,
+        Count, Store, hash_of_texts,
         memory::{Memory, MemoryLimits},
         within,
     },
@@ -192,7 +192,7 @@ impl Quota {
         let texts = texts.chain(caller.into_iter().flatten());
         // An empty text differs from an absent one.
         let texts = texts.map(|it| it.map(|text| format!("={text}")).unwrap_or_default());
-        format!("quota#{}", hash::of_texts(texts))
+        format!("quota#{}", hash_of_texts(texts))
     }
 
     fn exceeded(&self, now: SystemTime) -> ExceededQuota {

@@ -34,7 +34,7 @@ use serde_json::{Map, Value, json};
 use super::ExpectedResponse;
 use crate::{
     Protocol, Secret,
-    payload::LARGEST_PAYLOAD,
+    arrival::LARGEST_PAYLOAD,
     protocol::{explorer::FromExplorer, problem},
     secrets::{
         SecretCache,

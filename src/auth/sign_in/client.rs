@@ -15,7 +15,7 @@ use super::{
     redirect_uri,
     rules::ListedClients,
 };
-use crate::{clock::since_epoch, hash, oauth::EncryptionKeys, text::clipped};
+use crate::{clock::since_epoch, oauth::EncryptionKeys, store::hash_of_texts, text::clipped};
 
 /// The purpose for which registrations are sealed.
 const REGISTRATION: &str = "client registration";
@@ -133,7 +133,7 @@ impl Client {
 
 /// Returns what records keep of a client's id, which may be a whole registration.
 pub(super) fn hash_of(id: &str) -> String {
-    hash::of_texts(["client", id])
+    hash_of_texts(["client", id])
 }
 
 /// Returns the registration in a client's id, if this server has issued it.

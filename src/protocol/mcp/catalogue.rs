@@ -10,7 +10,8 @@ use serde_json::{Value, json, value::RawValue};
 use super::{response::is_empty, schema};
 use crate::{
     ToolDefinition,
-    payload::{JsonObject, encoded_size},
+    arrival::encoded_size,
+    json::JsonObject,
     protocol::listed_tools::ListedTools,
     tool::{parts::ToolParts, repeats::RepeatPolicy, toolkit::ToolEntry},
     wire::mcp::{REQUIREMENTS, TOOL_ID, TOOL_VERSION},

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
-    challenge::Challenge,
     idempotency::fingerprint::digest_of,
+    oauth::Challenge,
     protocol::json::{
         self,
         JsonScope::{self, Fields, Scalar, Whole},

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
-    payload::JsonObject,
+    json::JsonObject,
     protocol::{
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
         refusal::Refusal,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Failure,
     call::Outcome,
-    payload::JsonObject,
+    json::JsonObject,
     protocol::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},

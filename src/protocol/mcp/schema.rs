@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::{
         each, each_inner,
         fold::fold_unions,

@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{
     Failure,
+    arrival::{encoded_size, fits},
     call::Outcome,
     clock::timestamp,
     idempotency::deduplication::task::{Task, TaskId, TaskState},
-    payload::{encoded_size, fits},
     protocol::{
         codec::{EncodedRequest, Operation, Reply, TaskRequest},
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError},

@@ -4,7 +4,7 @@
 //! `required`: published clients reject anything else. Everything else becomes sentences.
 
 use crate::{
-    payload::JsonObject,
+    json::JsonObject,
     tool::schema::reduced::{
         self, SchemaFormat, described,
         keywords::{kinds_of, names, object_of},

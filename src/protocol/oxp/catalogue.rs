@@ -8,8 +8,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::format::ListFormat;
 use crate::{
     ToolDefinition,
+    arrival::LARGEST_PAYLOAD,
     json::JsonObject,
-    payload::LARGEST_PAYLOAD,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{dialect::Dialect, format::OxpFormat};
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
-    payload::JsonObject,
+    json::JsonObject,
     protocol::{refusal::Refusal, wording::Wording},
     tool::schema::ParameterErrors,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{Secret, payload::JsonObject, protocol::refusal::Refusal, text::LONGEST_ID};
+use crate::{Secret, json::JsonObject, protocol::refusal::Refusal, text::LONGEST_ID};
 
 /// The maximum length, in bytes, of a secret or token in a call: redaction searches for each in
 /// many encodings.

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::{
-    Auth, ServerInfo, Toolkit, payload::JsonObject, protocol::listed_tools::ListedTools,
+    Auth, ServerInfo, Toolkit, json::JsonObject, protocol::listed_tools::ListedTools,
     tool::definition::name_of,
 };
 use operation::ToolOperation;

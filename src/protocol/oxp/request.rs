@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     call::{Background, Call, ClientContext},
+    json::JsonObject,
     observe::request_log::RequestNames,
-    payload::JsonObject,
     protocol::{
         codec::{DecodedRequest, EncodedRequest, Operation},
         idempotency_key::idempotency_key,

@@ -19,7 +19,7 @@ use http::{
 };
 
 use crate::{
-    host_name::HostName,
+    hosts::HostName,
     protocol::problem,
     serve::settings::{self, InvalidSetting},
 };
