@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    Protocol, Server,
+    Caller, Protocol, Server,
     assemble::assemble,
-    call::background::HandOver,
+    call::{ClientContext, background::HandOver},
     clock::{Clock, FIXED},
     event::{self, EventResponse, TASK_EVENT},
     protocol::admission::AppState,
@@ -130,7 +130,15 @@ impl LambdaFunction {
     /// Calls a tool without an event; see [`call`]. Calls to the same function share its secrets,
     /// its clock and the calls that it remembers.
     pub fn call(&self, tool: impl Into<String>, input: Value) -> TestCall {
-        TestCall::new(Arc::clone(&self.app.engine), tool.into(), input)
+        TestCall {
+            engine: Arc::clone(&self.app.engine),
+            tool: tool.into(),
+            input,
+            call_id: None,
+            caller: Caller::Anyone,
+            context: ClientContext::default(),
+            deadline: None,
+        }
     }
 
     /// Passes on the events with which the function would invoke itself, for its tasks. Without this,

@@ -66,28 +66,16 @@ pub fn call(server: impl Into<Server>, tool: impl Into<String>, input: Value) ->
 /// A call in a test; see [`call`](call()). It is made when it is awaited.
 #[must_use = "a call is made when it is awaited"]
 pub struct TestCall {
-    engine: Arc<Engine>,
-    tool: String,
-    input: Value,
-    call_id: Option<String>,
-    caller: Caller,
-    context: ClientContext,
-    deadline: Option<SystemTime>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) tool: String,
+    pub(super) input: Value,
+    pub(super) call_id: Option<String>,
+    pub(super) caller: Caller,
+    pub(super) context: ClientContext,
+    pub(super) deadline: Option<SystemTime>,
 }
 
 impl TestCall {
-    pub(super) fn new(engine: Arc<Engine>, tool: String, input: Value) -> Self {
-        Self {
-            engine,
-            tool,
-            input,
-            call_id: None,
-            caller: Caller::Anyone,
-            context: ClientContext::default(),
-            deadline: None,
-        }
-    }
-
     /// Sets the `call_id`, by which a server with [`Server::idempotency`] recognizes repeated
     /// calls.
     pub fn call_id(mut self, id: impl Into<String>) -> Self {

@@ -17,7 +17,7 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
+    body::to_bytes,
     extract::{Request, State},
     middleware::{self, Next},
     response::Response,
@@ -27,7 +27,6 @@ use http::{
     header::{ACCEPT_ENCODING, IF_NONE_MATCH},
     request::Parts,
 };
-use http_body_util::{BodyExt, Collected, Limited};
 use lambda_tools_core::testing::api_responses;
 use serde_json::{Map, Value, json};
 
@@ -44,11 +43,10 @@ use crate::{
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because
 /// gateways, proxies and clients put credentials into headers of any name.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 10] = [
     "accept",
     "access-control-request-headers",
     "access-control-request-method",
-    "content-encoding",
     "content-length",
     "content-type",
     "host",
@@ -72,12 +70,8 @@ pub(crate) fn into_folder(
     router: Router,
     secrets: Arc<SecretCache>,
 ) -> Result<Router, crate::Error> {
-    let describe = |error| {
-        format!(
-            "RECORD_EVENTS: cannot write to '{}': {error}",
-            folder.display()
-        )
-    };
+    let shown = folder.display();
+    let describe = |error| format!("RECORD_EVENTS: cannot write to '{shown}': {error}");
     fs::create_dir_all(&folder).map_err(describe)?;
     *api_responses() = Some(Map::new());
     let recorder = Arc::new(Recorder {
@@ -104,30 +98,28 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     // A recording has whole responses, which people can read.
     parts.headers.remove(ACCEPT_ENCODING);
     parts.headers.remove(IF_NONE_MATCH);
-    let body = Limited::new(body, LARGEST_PAYLOAD).collect().await;
-    let Ok(body) = body.map(Collected::to_bytes) else {
+    let Ok(body) = to_bytes(body, LARGEST_PAYLOAD).await else {
         return problem::undecodable_body("The body is too large or incomplete.");
     };
-    let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+    let request = Request::from_parts(parts.clone(), body.clone().into());
     let response = next.run(request).await;
     if response.extensions().get::<FromExplorer>().is_some() {
         return response;
     }
-    let (response, response_body) = response.into_parts();
-    let response_body = response_body.collect().await.map(Collected::to_bytes);
-    let response_body = response_body.unwrap_or_default();
+    let (response, sent) = response.into_parts();
+    let sent = to_bytes(sent, usize::MAX).await.unwrap_or_default();
     let stored = recorder.secrets.declared_values().await;
-    let expected = ExpectedResponse::of(response.status, &response.headers, &response_body);
+    let expected = ExpectedResponse::of(response.status, &response.headers, &sent);
     let mut answers = json!(api_responses().replace(Map::new()));
-    if let Some((event, expected)) = recording_of(&parts, &body, stored, expected, &mut answers) {
-        match recorder.write(&event, &expected, &answers) {
-            Ok(file) => tracing::info!(file = %file.display(), "recorded"),
-            Err(error) => tracing::error!(%error, "not recorded"),
+    let recording = recording_of(&parts, &body, stored, expected, &mut answers);
+    match recording.map(|(event, expected)| recorder.write(&event, &expected, &answers)) {
+        Some(Ok(file)) => tracing::info!(file = %file.display(), "recorded"),
+        Some(Err(error)) => tracing::error!(%error, "not recorded"),
+        None => {
+            tracing::warn!("not recorded: the body is not JSON, so its secrets cannot be found");
         }
-    } else {
-        tracing::warn!("not recorded: the body is not JSON, so its secrets cannot be found");
     }
-    Response::from_parts(response, Body::from(response_body))
+    Response::from_parts(response, sent.into())
 }
 
 /// Returns the event of a request, and its expected response, without secrets; `None` if the body is
@@ -174,10 +166,9 @@ impl Recorder {
         answers: &Value,
     ) -> io::Result<PathBuf> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let in_file_name = |text: &str| -> String {
-            let chars = text.chars().take(60);
-            let chars = chars.map(|it| if it.is_ascii_alphanumeric() { it } else { '-' });
-            chars.collect()
+        let in_file_name = |text: &str| {
+            let text: String = text.chars().take(60).collect();
+            text.replace(|it: char| !it.is_ascii_alphanumeric(), "-")
         };
         let http = &event["requestContext"]["http"];
         let field = |name: &str| http[name].as_str().unwrap_or_default();
@@ -199,8 +190,8 @@ impl Recorder {
 fn called_in(event: &Value) -> Option<String> {
     const NAMES: [&str; 4] = ["/tool_id", "/request/tool_id", "/params/name", "/method"];
     let body: Value = serde_json::from_str(event["body"].as_str()?).ok()?;
-    let mut names = NAMES.iter().filter_map(|name| body.pointer(name)?.as_str());
-    names.next().map(str::to_owned)
+    let mut names = NAMES.iter();
+    names.find_map(|name| Some(body.pointer(name)?.as_str()?.to_owned()))
 }
 
 /// Creates a file. An existing one is never overwritten, so that no recording is lost.
@@ -236,7 +227,6 @@ fn event_of(request: &Parts, redaction: &Redaction) -> Value {
     let path = redact(request.uri.path(), redaction);
     json!({
         "version": "2.0",
-        "routeKey": "$default",
         "rawPath": path,
         "rawQueryString": redact(&query_of(request), redaction),
         "headers": redacted(headers_of(&request.headers), redaction),

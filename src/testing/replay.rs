@@ -79,18 +79,14 @@ async fn replay_one(
     name: &str,
     update: bool,
 ) -> Result<(), crate::Error> {
-    let event = PathBuf::from(format!("{name}.json"));
-    if !event.exists() {
-        return Err("there is an expected file or a client context, but no event".into());
-    }
-    let event = fs::read_to_string(event)?;
-    let client_context = PathBuf::from(format!("{name}.client-context.json"));
-    // Most events have none.
-    let client_context = if client_context.exists() {
-        fs::read_to_string(client_context)?
-    } else {
-        String::new()
-    };
+    let event = fs::read_to_string(format!("{name}.json"))
+        .map_err(|_| "there is an expected file or a client context, but no event to read")?;
+    let client_context = fs::read_to_string(format!("{name}.client-context.json"));
+    let client_context = client_context.or_else(|error| match error.kind() {
+        // Most events have none.
+        io::ErrorKind::NotFound => Ok(String::new()),
+        _ => Err(error),
+    })?;
     let response = function.invoke_with_context(&event, &client_context);
     let actual = LambdaFunction::response_in(&response.await?)?;
     let file = PathBuf::from(format!("{name}.expected.json"));
@@ -168,11 +164,13 @@ fn json_in(text: Option<&Value>) -> Option<Value> {
 fn at_place(place: &str, expected: Option<&Value>, actual: Option<&Value>) -> String {
     let text = |value: Option<&Value>| value.map_or("(absent)".into(), Value::to_string);
     let (expected, actual) = (text(expected), text(actual));
-    let pairs = expected.char_indices().zip(actual.chars());
-    let common = pairs.take_while(|((_, one), other)| one == other).last();
-    let start = match expected.len().max(actual.len()) {
-        ..=LONGEST_SHOWN => 0,
-        _ => common.map_or(0, |((at, _), _)| at.saturating_sub(COMMON_SHOWN)),
+    let pairs = expected.bytes().zip(actual.bytes());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let is_short = expected.len().max(actual.len()) <= LONGEST_SHOWN;
+    let start = if is_short {
+        0
+    } else {
+        common.saturating_sub(COMMON_SHOWN)
     };
     let start = expected.floor_char_boundary(start);
     let shown = |text: &str| {

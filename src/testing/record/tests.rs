@@ -1,5 +1,6 @@
 //! What a recording contains, and what it leaves out.
 
+use axum::body::Body;
 use lambda_http::tower::ServiceExt;
 
 use super::*;
@@ -98,6 +99,16 @@ fn the_answers_of_apis_are_recorded_without_secrets() {
     assert_eq!(answers, redacted);
 }
 
+/// Requests and their bodies, each with the name of the file. A caller's text never becomes a path.
+const FILES: &str = r#"GET /tools |  | get-tools
+POST /call | {"tool_id": "A.B@1.0.0"} | post-call-A-B-1-0-0
+POST /call | {"request": {"tool_id": "A.B"}} | post-call-A-B
+POST /mcp | {"method": "tools/call", "params": {"name": "A_B"}} | post-mcp-A-B
+POST /mcp | {"method": "tools/list"} | post-mcp-tools-list
+POST /mcp | {"method": 7} | post-mcp
+POST /../../x | {"tool_id": "../\u0000\u00e9/y"} | post-------x-------y
+GET /of/57/letters/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx |  | get-of-57-letters-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"#;
+
 #[test]
 fn files_are_named_after_the_method_the_path_and_the_tool() {
     let folder = std::env::temp_dir().join(format!("names-{}", std::process::id()));
@@ -107,49 +118,23 @@ fn files_are_named_after_the_method_the_path_and_the_tool() {
         secrets: SecretCache::new(Secrets::none(), Vec::new(), FIXED),
         last_number: AtomicUsize::new(11),
     };
-    let long = "x".repeat(100);
-    let cut = format!("0012-get-{}.json", "x".repeat(59));
     let mut last = Value::Null;
-    let call = r#"{"tool_id": "A.B@1.0.0"}"#;
-    let in_schema = r#"{"request": {"tool_id": "A.B"}}"#;
-    let mcp_call = r#"{"method": "tools/call", "params": {"name": "A_B"}}"#;
-    let mcp_list = r#"{"method": "tools/list"}"#;
-    // A caller's text never becomes a path.
-    let odd = r#"{"tool_id": "../\u0000\u00e9/y"}"#;
-    for (request, body, name) in [
-        ("GET /tools", "", "0012-get-tools.json"),
-        ("POST /call", call, "0012-post-call-A-B-1-0-0.json"),
-        ("POST /call", in_schema, "0012-post-call-A-B.json"),
-        ("POST /mcp", mcp_call, "0012-post-mcp-A-B.json"),
-        ("POST /mcp", mcp_list, "0012-post-mcp-tools-list.json"),
-        ("POST /mcp", r#"{"method": 7}"#, "0012-post-mcp.json"),
-        ("POST /../../x", odd, "0012-post-------x-------y.json"),
-        (&format!("GET /{long}"), "", &cut),
-    ] {
+    for row in FILES.lines() {
+        let [request, body, name] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
         let (method, path) = request.split_once(' ').unwrap();
         let http = json!({"method": method, "path": path});
         last = json!({"requestContext": {"http": http}, "body": body});
         let file = recorder().write(&last, &ok(), &json!({})).unwrap();
-        assert_eq!(file.parent(), Some(&*folder));
-        assert_eq!(file.file_name().unwrap().to_str(), Some(name));
-        let response = file.with_extension("expected.json");
-        assert!(response.exists(), "{}", response.display());
+        assert_eq!(file, folder.join(format!("0012-{name}.json")));
+        assert!(file.with_extension("expected.json").exists(), "{name}");
     }
-    // An earlier recording stays.
+    // A recording continues after the highest number, and an earlier one stays.
+    fs::write(folder.join("notes.txt"), "").unwrap();
+    assert_eq!(last_number_in(&folder).unwrap(), 12);
     assert!(recorder().write(&last, &ok(), &json!({})).is_err());
     fs::remove_dir_all(&folder).unwrap();
-}
-
-#[test]
-fn recording_continues_after_the_highest_number() {
-    let folder = std::env::temp_dir().join(format!("last-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    for name in ["0002-get.json", "0007-get.expected.json", "notes.txt"] {
-        fs::write(folder.join(name), "").unwrap();
-    }
-    let last = last_number_in(&folder).unwrap();
-    fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(last, 7);
 }
 
 fn recorded(mut body: Value) -> (Value, Redaction) {
