@@ -109,7 +109,13 @@ impl SecretCache {
         }
         let limit = self.secrets.timeout;
         let limit = left.map_or(limit, |left| limit.min(left / 2));
-        let fresh = self.refresh_within(due, now, limit).await;
+        let mut fresh = HashMap::new();
+        if !due.is_empty() {
+            // In a task, so that a cancelled call does not cancel a read that others wait for.
+            let refresh = tokio::spawn(Arc::clone(self).refresh(due, now));
+            let read = timeout(limit, refresh).await.ok().and_then(Result::ok);
+            fresh = read.unwrap_or_default();
+        }
         let result_of = |&id: &&str| match fresh.get(id) {
             Some(result) => result.clone(),
             None => self.cached(id, now, limit),
@@ -185,22 +191,6 @@ impl SecretCache {
                 }
             }
         }
-    }
-
-    /// Waits for the secrets that are due. They are read in a task, so that a cancelled call does
-    /// not cancel a read that others wait for.
-    async fn refresh_within(
-        self: &Arc<Self>,
-        due: BTreeSet<String>,
-        now: Instant,
-        limit: Duration,
-    ) -> HashMap<String, ReadResult> {
-        if due.is_empty() {
-            return HashMap::new();
-        }
-        let refresh = tokio::spawn(Arc::clone(self).refresh(due, now));
-        let fresh = timeout(limit, refresh).await;
-        fresh.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     /// Reads the given secrets that are due, together with all declared secrets that are due.

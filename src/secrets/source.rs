@@ -155,12 +155,9 @@ impl SecretStore for Environment {
     /// Reads the environment, and the file for what is not in it. The file is read each time, so
     /// that a change to it needs no restart. An empty value counts as not set.
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let read_one = |id: &String| match in_environment(id) {
-            Ok(None) => self
-                .file
-                .as_deref()
-                .map_or(Ok(None), |file| in_file(file, id)),
-            result => result,
+        let read_one = |id: &String| match (in_environment(id), &self.file) {
+            (Ok(None), Some(file)) => in_file(file, id),
+            (result, _) => result,
         };
         Box::pin(ready(ids.iter().map(read_one).collect()))
     }
@@ -183,9 +180,7 @@ fn in_environment(id: &str) -> ReadResult {
         return Ok(None);
     }
     match env::var(id) {
-        Ok(value) => Ok(Some(value)
-            .filter(|value| !value.is_empty())
-            .map(Secret::from)),
+        Ok(value) => Ok((!value.is_empty()).then(|| value.into())),
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(StoreError::undecodable(format!(
             "the environment variable '{id}' is not UTF-8"
@@ -194,22 +189,16 @@ fn in_environment(id: &str) -> ReadResult {
 }
 
 fn in_file(file: &Path, id: &str) -> ReadResult {
-    // The parser's own errors quote the line, which contains a secret.
-    let unreadable = || {
-        let name = file.display();
-        StoreError::undecodable(format!("{name} has a line that is not NAME=value"))
-    };
+    let invalid = |text: &str| StoreError::undecodable(format!("{} {text}", file.display()));
     let lines = match dotenvy::from_path_iter(file) {
         Ok(lines) => lines,
         Err(error) if error.not_found() => return Ok(None),
-        Err(_) => {
-            let name = file.display();
-            return Err(StoreError::undecodable(format!("{name} cannot be opened")));
-        }
+        Err(_) => return Err(invalid("cannot be opened")),
     };
     let mut secret = None;
     for line in lines {
-        let (name, value) = line.map_err(|_| unreadable())?;
+        // The parser's own errors quote the line, which contains a secret.
+        let (name, value) = line.map_err(|_| invalid("has a line that is not NAME=value"))?;
         if name == id && !value.is_empty() {
             secret = Some(Secret::from(value));
         }
