@@ -30,12 +30,12 @@ impl Arrival {
 }
 
 /// The function invocation that carried a request, as described by the platform.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Invocation {
     /// The time at which the platform stops waiting for the response.
     pub(crate) deadline: Option<SystemTime>,
-    /// The maximum size of the response, in bytes.
-    pub(crate) max_response_size: usize,
+    /// The maximum size of the response, in bytes, if it is not Lambda's.
+    pub(crate) max_response_size: Option<usize>,
     /// True if the response may arrive in parts, while the call runs.
     pub(crate) streams: bool,
     /// The server's public URL, if the platform provides it.
@@ -53,26 +53,15 @@ pub(crate) struct Invocation {
     pub(crate) verified: Option<Caller>,
 }
 
-impl Default for Invocation {
-    fn default() -> Self {
-        Self {
-            deadline: None,
-            max_response_size: LARGEST_PAYLOAD,
-            streams: false,
-            base_url: None,
-            request_id: None,
-            xray: None,
-            is_cold: false,
-            caller: None,
-            verified: None,
-        }
-    }
-}
-
 /// Time reserved for encoding the response and passing it to the platform.
 const MARGIN: Duration = Duration::from_millis(300);
 
 impl Invocation {
+    /// Returns the maximum size of the response, in bytes.
+    pub(crate) fn max_response_size(&self) -> usize {
+        self.max_response_size.unwrap_or(LARGEST_PAYLOAD)
+    }
+
     /// Returns the time that a call has left at `now` for its response to be sent in time. `None`
     /// if there is no deadline.
     pub(crate) fn time_left(&self, now: SystemTime) -> Option<Duration> {

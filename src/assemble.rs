@@ -38,7 +38,7 @@ pub(crate) fn assemble(
 ) -> (Router, Arc<AppState>) {
     #[cfg(feature = "sign-in")]
     server.join_sign_in();
-    let has_explorer = server.has_explorer();
+    let has_explorer = server.explorer.unwrap_or_default();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
     let secrets = SecretCache::new(secrets, declared, wall_clock.clone());
@@ -178,10 +178,8 @@ pub(crate) async fn warm_up(app: &AppState) {
 
 /// Strips the base path if another path follows it; with `serves_root`, even if none does.
 fn strip_base_path(mut request: Request<Body>, base: &str, serves_root: bool) -> Request<Body> {
-    let whole = request
-        .uri()
-        .path_and_query()
-        .map_or("", |whole| whole.as_str());
+    let whole = request.uri().path_and_query();
+    let whole = whole.map_or("", |it| it.as_str());
     let rest = match whole.strip_prefix(base) {
         Some("" | "/") => serves_root.then_some("/"),
         rest => rest.filter(|rest| rest.starts_with('/')),

@@ -156,7 +156,7 @@ pub(crate) async fn invoke(
         .principal
         .map_or((None, None), |it| (it.verified, Some(it.caller)));
     let invocation = Invocation {
-        max_response_size: event.source.largest_response(),
+        max_response_size: Some(event.source.largest_response()),
         streams,
         base_url: event.request.extensions().get().and_then(base_url),
         verified,

@@ -57,7 +57,10 @@ impl HostName {
         match text.rsplit_once(':') {
             // Not the last colon of an IPv6 address.
             Some((host, port)) if !port.ends_with(']') => {
-                is_port(port).then(|| Self::parse(host)).flatten()
+                // The integer parser also accepts a sign.
+                let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+                let is_port = is_number && port.parse::<u16>().is_ok();
+                is_port.then(|| Self::parse(host)).flatten()
             }
             _ => Self::parse(text),
         }
@@ -97,11 +100,6 @@ impl HostName {
             .contains(address),
         }
     }
-}
-
-fn is_port(text: &str) -> bool {
-    // The integer parser also accepts a sign.
-    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
 impl fmt::Display for HostName {

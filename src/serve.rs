@@ -126,7 +126,7 @@ fn print_requested(server: &Server, may_have_own: bool) -> Result<bool, Error> {
         ["--tools-for", ..] => return Err("--tools-for must be agentcore.".into()),
         ["--help" | "-h", ..] => HELP.to_owned(),
         ["--version" | "-V", ..] => {
-            format!("{} {}", server.info.title(), server.info.version())
+            format!("{} {}", server.info.title, server.info.version)
         }
         [_, ..] if !may_have_own => {
             let text = format!("the program has no such argument\n\n{HELP}");

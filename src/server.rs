@@ -321,10 +321,6 @@ impl Server {
         crate::protocol::openapi(&self.info, &self.toolkit, auth)
     }
 
-    pub(crate) fn toolkit(&self) -> &Arc<Toolkit> {
-        &self.toolkit
-    }
-
     /// Returns the URLs or the ids of the identity providers at which users sign in.
     pub(crate) fn issuers(&self) -> Vec<String> {
         let urls = self.auth.iter().flat_map(Auth::issuer_urls);
@@ -346,11 +342,6 @@ impl Server {
             oauth.providers.push(Arc::clone(provider));
         }
         sign_in.set_key_ids(&oauth.keys);
-    }
-
-    /// Returns true if the server has the page with its tools.
-    pub(crate) fn has_explorer(&self) -> bool {
-        self.explorer.unwrap_or_default()
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -19,9 +19,9 @@ use crate::tool::content::is_uri;
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 pub struct ServerInfo {
-    title: String,
-    description: String,
-    version: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) version: String,
     /// The URL for users' questions; not a part of OpenTool's `info`, which is this type's JSON.
     #[serde(skip)]
     pub(crate) support_url: Option<String>,
@@ -52,18 +52,6 @@ impl ServerInfo {
     pub fn support_url(mut self, url: impl Into<String>) -> Self {
         self.support_url = Some(url.into());
         self
-    }
-
-    pub(crate) fn title(&self) -> &str {
-        &self.title
-    }
-
-    pub(crate) fn about(&self) -> &str {
-        &self.description
-    }
-
-    pub(crate) fn version(&self) -> &str {
-        &self.version
     }
 
     /// Returns true if there is no support URL, or a valid one.
@@ -151,32 +139,33 @@ mod tests {
         }
     }
 
+    /// The infos of documents, each with the title, the version and the description of the server.
     #[cfg(feature = "from-openapi")]
-    const INFOS: &str = r#"
-{"title": "Pets API", "version": "2.3.4-beta", "description": "All\nabout [pets](https://x.example)."} => ["Pets API", "2.3.4", "All about pets."]
-{"title": "A", "version": "v2"} => ["A", "2.0.0", "Tools for AI agents."]
-{"title": "A", "version": "2020-09-14_1.6"} => ["A", "2020.0.0", "Tools for AI agents."]
-{"version": "beta"} => ["Tools", "1.0.0", "Tools for AI agents."]
-"#;
+    const INFOS: &str = r#"[
+        [{"title": "Pets API", "version": "2.3.4-beta", "description": "All\nabout [pets](https://x.example)."},
+         ["Pets API", "2.3.4", "All about pets."]],
+        [{"title": "A", "version": "v2"}, ["A", "2.0.0", "Tools for AI agents."]],
+        [{"title": "A", "version": "2020-09-14_1.6"}, ["A", "2020.0.0", "Tools for AI agents."]],
+        [{"version": "beta"}, ["Tools", "1.0.0", "Tools for AI agents."]]
+    ]"#;
 
     #[cfg(feature = "from-openapi")]
     #[test]
     fn a_server_has_the_name_of_its_api() {
-        use lambda_tools_openapi::OpenApi;
         use serde_json::{Value, json};
 
-        let described = |info: Value| {
+        let rows: Vec<(Value, Value)> = serde_json::from_str(INFOS).unwrap();
+        for (info, expected) in rows {
             let document = json!({"openapi": "3.1.0", "info": info, "servers": [{"url": "https://pets.example"}],
                 "paths": {"/pets": {"get": {"operationId": "list", "responses": {}}}}});
-            let api = OpenApi::new(document).unwrap().include_all();
+            let api = lambda_tools_openapi::OpenApi::new(document)
+                .unwrap()
+                .include_all();
             let info = ServerInfo::from(&api.reduce().unwrap().tools);
-            json!([info.title(), info.version(), info.about()])
-        };
-        for row in INFOS.lines().filter(|row| !row.is_empty()) {
-            let (info, expected) = row.split_once(" => ").unwrap();
-            let [info, expected] =
-                [info, expected].map(|it| serde_json::from_str::<Value>(it).unwrap());
-            assert_eq!(described(info), expected);
+            assert_eq!(
+                json!([info.title, info.version, info.description]),
+                expected
+            );
         }
     }
 }

@@ -371,8 +371,8 @@ pub(crate) async fn update<S: Store + ?Sized, T>(
     ))
 }
 
-/// Returns half of the SHA-256 of texts, for ids: in hexadecimal digits. Each is hashed with its length, so that
-/// different lists never have the same bytes.
+/// Returns half of the SHA-256 of texts, in hexadecimal digits, for ids. Each is hashed with its length,
+/// so that different lists never have the same bytes.
 pub(crate) fn hash_of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     let mut hash = Sha256::new();
     for text in texts {

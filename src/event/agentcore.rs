@@ -13,7 +13,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::AUTHORIZATION};
 use lambda_http::lambda_runtime::Context;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::format::EventError;
 use crate::{
@@ -124,8 +124,8 @@ const AGENTCORE: &str = "bedrockAgentCore";
 /// The fields of an object. Their values are not parsed, so that none is invalid or too deep.
 type Fields<'a> = HashMap<String, &'a RawValue>;
 
-/// Reads a client context as far as `Context` has a place for it. A value that is not a string
-/// becomes its JSON text.
+/// Reads the fields of a client context in `custom`, and those of an AgentCore Gateway beside it. A
+/// value that is not a string becomes its JSON text.
 pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     // cargo-lambda's emulator encodes it; JSON is never base64.
     let decoded = BASE64_STANDARD.decode(header);
@@ -134,17 +134,9 @@ pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     let whole = fields_in(&header);
     let is_object = whole.is_some();
     let mut fields = whole.unwrap_or_default();
-    let mut texts = |name| {
-        let object = fields.remove(name)?;
-        Some(fields_in(object.get()).map(texts_of))
-    };
-    let custom = texts("custom");
+    let custom = fields.remove("custom").map(|it| fields_in(it.get()));
     let is_unread = !is_object || matches!(custom, Some(None));
-    let mut custom = custom.flatten().unwrap_or_default();
-    let environment = texts("environment").flatten().unwrap_or_default();
-    let client = texts("client")
-        .flatten()
-        .map(|it| serde_json::from_value(json!(it)));
+    let mut custom = custom.flatten().map(texts_of).unwrap_or_default();
     fields.retain(|name, _| is_of_agentcore(name));
     custom.extend(texts_of(fields));
     // Otherwise, the fields of an event that a model chose would decide what it is.
@@ -155,8 +147,7 @@ pub(crate) fn read_client_context(header: &[u8], context: &mut Context) {
     // The type's name is private.
     context.client_context = serde_json::from_str("{}").ok().filter(|_| is_known);
     if let Some(read) = &mut context.client_context {
-        read.client = client.and_then(Result::ok).unwrap_or_default();
-        (read.custom, read.environment) = (custom, environment);
+        read.custom = custom;
     }
 }
 
@@ -180,7 +171,7 @@ fn is_of_agentcore(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -192,27 +183,20 @@ mod tests {
 
     #[test]
     fn values_that_are_not_strings_become_their_json() {
-        let client = json!({"installationId": "i", "appTitle": "t", "appVersionName": "v",
-            "appVersionCode": "c", "appPackageName": "p"});
         let sent = json!({
-            "client": client,
             "custom": {"a": "text", "b": {"c": [1]}, "d": null},
-            "environment": {"locale": "en", "n": 1},
             "bedrockagentcoreX": true,
             "other": 1,
         });
-        let custom = json!({"a": "text", "b": r#"{"c":[1]}"#, "d": "null",
+        let expected = json!({"a": "text", "b": r#"{"c":[1]}"#, "d": "null",
             "bedrockagentcoreX": "true"});
-        let environment = json!({"locale": "en", "n": "1"});
-        let expected = json!({"client": client, "custom": custom, "environment": environment});
-        assert_eq!(read(&sent.to_string()), expected);
+        assert_eq!(read(&sent.to_string())["custom"], expected);
         let encoded = BASE64_STANDARD.encode(sent.to_string());
-        assert_eq!(read(&encoded), expected);
+        assert_eq!(read(&encoded)["custom"], expected);
         for nothing in ["", "[]", "null", "\"a\"", "{\"a\":"] {
             assert_eq!(read(nothing), Value::Null, "{nothing}");
         }
-        let empty = read(r#"{"custom": 1, "client": {"appTitle": 1}}"#);
-        assert_eq!(empty["custom"], json!({}));
+        assert_eq!(read(r#"{"custom": 1}"#)["custom"], json!({}));
     }
 
     #[test]

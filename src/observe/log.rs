@@ -156,36 +156,36 @@ mod tests {
     use crate::{Secret, observe::tests::Lines, secrets::stored};
 
     #[test]
-    fn whole_events_are_never_logged() {
-        for text in [
-            "trace",
-            "TRACE",
-            "lambda_runtime=trace",
-            "info,lambda_runtime::layers=trace",
+    fn the_setting_is_a_level_or_levels_per_target_but_whole_events_are_never_logged() {
+        for (text, target, level, is_enabled) in [
+            ("", "x", Level::INFO, true),
+            ("", "x", Level::DEBUG, false),
+            ("", "rmcp::service", Level::WARN, true),
+            ("nonsense=?", "x", Level::INFO, true),
+            ("DEBUG", "x", Level::DEBUG, true),
+            ("warn", "x", Level::INFO, false),
+            ("warn,x=debug", "x::y", Level::DEBUG, true),
+            ("warn,x=debug", "y", Level::DEBUG, false),
+            ("error", "lambda_runtime", Level::INFO, false),
+            ("trace", "rmcp::service", Level::INFO, false),
+            ("trace", "lambda_runtime::layers", Level::TRACE, false),
+            (
+                "lambda_runtime=trace",
+                "lambda_runtime",
+                Level::TRACE,
+                false,
+            ),
+            (
+                "info,lambda_runtime::layers=trace",
+                "lambda_runtime::layers",
+                Level::TRACE,
+                false,
+            ),
         ] {
-            let filter = filter(Some(text.to_owned()));
-            assert!(
-                !filter.would_enable("lambda_runtime::layers", &Level::TRACE),
-                "{text}"
-            );
+            let setting = (!text.is_empty()).then(|| text.to_owned());
+            let enables = filter(setting).would_enable(target, &level);
+            assert_eq!(enables, is_enabled, "{text} {target} {level}");
         }
-    }
-
-    #[test]
-    fn the_setting_is_a_level_or_levels_per_target() {
-        let enables = |text: Option<&str>, target: &str, level| {
-            filter(text.map(str::to_owned)).would_enable(target, &level)
-        };
-        assert!(enables(None, "x", Level::INFO));
-        assert!(!enables(None, "x", Level::DEBUG));
-        assert!(enables(Some("nonsense=?"), "x", Level::INFO));
-        assert!(enables(Some("DEBUG"), "x", Level::DEBUG));
-        assert!(!enables(Some("warn"), "x", Level::INFO));
-        assert!(enables(Some("warn,x=debug"), "x::y", Level::DEBUG));
-        assert!(!enables(Some("warn,x=debug"), "y", Level::DEBUG));
-        assert!(!enables(Some("error"), "lambda_runtime", Level::INFO));
-        assert!(!enables(Some("trace"), "rmcp::service", Level::INFO));
-        assert!(enables(None, "rmcp::service", Level::WARN));
     }
 
     /// Returns what is logged as text.

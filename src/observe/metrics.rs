@@ -105,39 +105,28 @@ mod tests {
         super::line("Agents", tool, end, measurements, now)
     }
 
+    const LINE: &str = r#"{
+        "_aws": {"Timestamp": 1700000000123, "CloudWatchMetrics": [{
+            "Namespace": "Agents", "Dimensions": [["tool", "version"]], "Metrics": [
+                {"Name": "Calls", "Unit": "Count"}, {"Name": "Duration", "Unit": "Milliseconds"},
+                {"Name": "Failures", "Unit": "Count"}, {"Name": "SecretCacheHits", "Unit": "Count"},
+                {"Name": "SecretCacheMisses", "Unit": "Count"}
+            ]
+        }]},
+        "tool": "SMS.Send", "version": "0.1.2", "Calls": 1, "Duration": 1.5, "Failures": 1,
+        "SecretCacheHits": 2, "SecretCacheMisses": 1
+    }"#;
+
     #[test]
     fn a_call_is_counted_by_tool_and_version() {
         let tool: ToolId = "SMS.Send@0.1.2".parse().unwrap();
         let cache = CacheUse { hits: 2, misses: 1 };
-        let count = |name: &str| json!({"Name": name, "Unit": "Count"});
         let end = RequestEnd {
             outcome: "failure",
             ..RequestEnd::default()
         };
         let line = line(Some(&tool), &end, cache);
-        let expected = json!({
-            "_aws": {
-                "Timestamp": 1_700_000_000_123_u64,
-                "CloudWatchMetrics": [{
-                    "Namespace": "Agents",
-                    "Dimensions": [["tool", "version"]],
-                    "Metrics": [
-                        count("Calls"),
-                        {"Name": "Duration", "Unit": "Milliseconds"},
-                        count("Failures"),
-                        count("SecretCacheHits"),
-                        count("SecretCacheMisses"),
-                    ],
-                }],
-            },
-            "tool": "SMS.Send",
-            "version": "0.1.2",
-            "Calls": 1,
-            "Duration": 1.5,
-            "Failures": 1,
-            "SecretCacheHits": 2,
-            "SecretCacheMisses": 1,
-        });
+        let expected: Value = serde_json::from_str(LINE).unwrap();
         assert_eq!(line, expected);
     }
 
@@ -150,17 +139,19 @@ mod tests {
             ..RequestEnd::default()
         };
         let line = line(None, &end, CacheUse::default());
-        let directives = &line["_aws"]["CloudWatchMetrics"];
-        assert_eq!(
-            directives[1]["Dimensions"],
-            json!([["tool", "version", "reason"]])
-        );
-        assert_eq!(directives[1]["Metrics"][0]["Name"], "Rejections");
-        assert_eq!(line["reason"], "invalid_input");
-        assert_eq!(line["Rejections"], 1);
-        assert_eq!(line["ValidationErrors"], 3);
-        assert_eq!(line["tool"], "none");
-        assert_eq!(line["version"], "none");
+        let directive = &line["_aws"]["CloudWatchMetrics"][1];
+        let dimensions = json!([["tool", "version", "reason"]]);
+        assert_eq!(directive["Dimensions"], dimensions);
+        assert_eq!(directive["Metrics"][0]["Name"], "Rejections");
+        let fields = [
+            "reason",
+            "Rejections",
+            "ValidationErrors",
+            "tool",
+            "version",
+        ];
+        let expected = json!(["invalid_input", 1, 3, "none", "none"]);
+        assert_eq!(json!(fields.map(|name| &line[name])), expected);
     }
 
     #[test]

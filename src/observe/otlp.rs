@@ -151,23 +151,20 @@ impl Telemetry {
             // The next invocation may have time for them.
             return;
         }
-        let error = match tokio::time::timeout(limit, export.send()).await {
+        let send = async {
+            let exporter = export.exporter.lock().await;
+            let spans = mem::take(&mut *export.queue.lock());
+            if spans.is_empty() {
+                return Ok(());
+            }
+            exporter.export(spans).await
+        };
+        let error = match tokio::time::timeout(limit, send).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no response within {} ms", limit.as_millis()),
         };
         tracing::warn!(%error, "spans could not be exported");
-    }
-}
-
-impl SpanExport {
-    async fn send(&self) -> OTelSdkResult {
-        let exporter = self.exporter.lock().await;
-        let spans = mem::take(&mut *self.queue.lock());
-        if spans.is_empty() {
-            return Ok(());
-        }
-        exporter.export(spans).await
     }
 }
 
@@ -256,8 +253,11 @@ pub(crate) fn end(span: &Span) {
 pub(crate) fn join_trace(span: &Span, trace: &Trace) {
     let context = |position: TracePosition, state: TraceState| {
         // The call's `trace_id` names no parent span. OpenTelemetry lets a span join a trace only
-        // through a parent, so one is derived from the id.
-        let parent = position.span.unwrap_or_else(|| synthetic_parent(position));
+        // through a parent, so one is derived from the id: the same for all calls of a trace, so that
+        // their spans are siblings.
+        #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]
+        let of_trace = (position.trace ^ (position.trace >> 64)) as u64;
+        let parent = position.span.unwrap_or(of_trace.max(1));
         let flags = TraceFlags::default().with_sampled(position.is_sampled);
         let (trace, parent) = (position.trace.to_be_bytes(), parent.to_be_bytes());
         let (trace, parent) = (TraceId::from_bytes(trace), SpanId::from_bytes(parent));
@@ -275,11 +275,4 @@ pub(crate) fn join_trace(span: &Span, trace: &Trace) {
     if let Some(link) = trace.xray_link {
         span.add_link(context(link, TraceState::default()));
     }
-}
-
-/// Returns a parent that is the same for all calls of a trace, so that their spans are siblings.
-fn synthetic_parent(position: TracePosition) -> u64 {
-    #[expect(clippy::cast_possible_truncation, reason = "half of it is enough")]
-    let half = (position.trace ^ (position.trace >> 64)) as u64;
-    half.max(1)
 }

@@ -207,11 +207,15 @@ impl RequestLog {
         detail: &str,
         errors: Option<&ParameterErrors>,
     ) {
+        let mut message = detail.to_owned();
+        if let (Some(errors), Some(tool)) = (errors, &self.trail.tool) {
+            message += &parameter_names(errors, &tool.tool.input);
+        }
         let end = RequestEnd {
             outcome: "rejection",
             reason: Some(reason.as_str()),
             invalid_parameters: errors.map_or(0, ParameterErrors::len),
-            developer_message: Some(self.developer_message(detail, errors).into()),
+            developer_message: Some(clipped(&message, LONGEST_MESSAGE)),
             ..RequestEnd::default()
         };
         self.finish(&end);
@@ -221,7 +225,15 @@ impl RequestLog {
     fn finish(&mut self, end: &RequestEnd<'_>) {
         let elapsed = self.write(end);
         self.end_span(end.problem());
-        self.count(end, elapsed);
+        let Self {
+            observer, trail, ..
+        } = self;
+        if let (Some(namespace), Some(_)) = (&observer.metrics, &trail.span) {
+            let tool = trail.tool.as_ref().map(|tool| &tool.id);
+            let measurements = metrics::by_tool(end, elapsed, trail.cache);
+            let now = observer.wall_clock.now();
+            metrics::write(namespace, tool, end, measurements, now);
+        }
     }
 
     /// Writes a line: the same fields for all outcomes, at the level of the outcome. Returns the
@@ -236,14 +248,6 @@ impl RequestLog {
             write_line!(info, log, end, elapsed);
         }
         elapsed
-    }
-
-    fn developer_message(&self, detail: &str, errors: Option<&ParameterErrors>) -> String {
-        let mut message = detail.to_owned();
-        if let (Some(errors), Some(tool)) = (errors, &self.trail.tool) {
-            message += &parameter_names(errors, &tool.tool.input);
-        }
-        clipped(&message, LONGEST_MESSAGE).into_owned()
     }
 
     fn end_span(&self, error_type: Option<&str>) {
@@ -263,23 +267,6 @@ impl RequestLog {
                 spans::mark_failed(span, error_type);
             }
             otlp::end(span);
-        }
-    }
-
-    fn count(&self, end: &RequestEnd<'_>, duration: Duration) {
-        let Self {
-            observer, trail, ..
-        } = self;
-        if let (Some(namespace), Some(_)) = (&observer.metrics, &trail.span) {
-            let tool = trail.tool.as_ref().map(|tool| &tool.id);
-            let measurements = metrics::by_tool(end, duration, trail.cache);
-            metrics::write(
-                namespace,
-                tool,
-                end,
-                measurements,
-                observer.wall_clock.now(),
-            );
         }
     }
 }
@@ -319,7 +306,7 @@ fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     };
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Vec::new();
     let mut undeclared = 0;
     for path in errors.keys() {
         match declared_name(path) {
@@ -329,11 +316,9 @@ fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
             None => undeclared += 1,
         }
     }
-    let undeclared = (undeclared > 0).then(|| match names.as_slice() {
-        [] => format!("{undeclared} that the tool does not declare"),
-        _ => format!("and {undeclared} that the tool does not declare"),
-    });
-    names.extend(undeclared.as_deref());
+    let and = if names.is_empty() { "" } else { "and " };
+    let others = format!("{and}{undeclared} that the tool does not declare");
+    names.extend((undeclared > 0).then_some(&*others));
     format!(": {}", names.join(", "))
 }
 

@@ -155,7 +155,7 @@ impl<P: Codec> Exchange<P> {
                 caller: &request.caller,
                 names: &app.names,
                 max_values: max_values(app.max_request_size),
-                max_response_size: self.arrival.invocation.max_response_size,
+                max_response_size: self.arrival.invocation.max_response_size(),
             };
             self.protocol.decode(purpose, &encoded)
         };
@@ -186,7 +186,7 @@ impl<P: Codec> Exchange<P> {
 
     /// Encodes an outcome. An output that is too large to send becomes a failure.
     fn outcome(&mut self, format: &P::Format, mut outcome: Outcome) -> Response {
-        let largest = self.arrival.invocation.max_response_size;
+        let largest = self.arrival.invocation.max_response_size();
         let (mut status, mut body) = self.protocol.outcome(format, &outcome);
         if !fits(&body, largest) {
             outcome.replace_too_large(encoded_size(&body), largest);
@@ -206,7 +206,7 @@ impl<P: Codec> Exchange<P> {
         let url = self.app.public_url.resolve(invocation.base_url.as_deref());
         let tools = self.app.listed_tools(&request.caller, url.as_deref());
         let list = self.protocol.list(format, &tools);
-        if let Some(mut response) = list.response(&request.parts, invocation.max_response_size) {
+        if let Some(mut response) = list.response(&request.parts, invocation.max_response_size()) {
             insert(response.headers_mut(), P::DECLARATION.fixed_headers);
             insert(response.headers_mut(), P::DECLARATION.list_headers);
             self.log.write_list(None);

@@ -77,7 +77,7 @@ async fn listing(
     protocols: &[Protocol],
 ) -> Response {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-    let largest = arrival.invocation.max_response_size;
+    let largest = arrival.invocation.max_response_size();
     let caller = match check_credentials(app, request, OPERATION, true).await {
         Ok(caller) => caller,
         Err(rejected) => return rejected,

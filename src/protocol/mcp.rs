@@ -139,7 +139,7 @@ impl McpCodec {
     pub(super) fn new(info: &ServerInfo) -> Self {
         Self {
             info: info.clone(),
-            server_info: json!({"name": info.title(), "version": info.version()}),
+            server_info: json!({"name": info.title, "version": info.version}),
             catalogue: Catalogue::default(),
         }
     }
@@ -151,7 +151,7 @@ impl McpCodec {
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
             "serverInfo": self.server_info,
-            "instructions": self.info.about(),
+            "instructions": self.info.description,
         });
         if recognizes_call_ids {
             result["_meta"] = json!({RECOGNIZES_CALL_IDS: true});
@@ -171,7 +171,7 @@ impl McpCodec {
             "resultType": "complete",
             "supportedVersions": versions,
             "capabilities": capabilities,
-            "instructions": self.info.about(),
+            "instructions": self.info.description,
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });

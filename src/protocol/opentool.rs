@@ -57,7 +57,7 @@ impl Codec for OpenToolCodec {
     fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
         let operation = match purpose {
             Purpose::Health | Purpose::Version | Purpose::Unsupported => {
-                let body = to_json(&json!({"version": self.info.version()}));
+                let body = to_json(&json!({"version": self.info.version}));
                 Operation::Respond(Reply::json(StatusCode::OK, body))
             }
             Purpose::List(_) => Operation::List,

@@ -44,7 +44,7 @@ pub(super) fn routes(
         return router;
     }
     let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
-    let title = Arc::<str>::from(info.title());
+    let title = Arc::<str>::from(&*info.title);
     let handler = async move |State(app): State<Arc<AppState>>, request: Request| {
         metadata(&app, &request, &title, &declarations)
             .unwrap_or_else(|| problem::not_found(&declarations))

@@ -41,7 +41,7 @@ pub(super) struct Ending {
 impl Ending {
     pub(super) fn response(&self, info: &ServerInfo) -> Response {
         let (mark, title) = (self.mark, self.title);
-        let text = self.text.replace("{server}", &isolated(info.title()));
+        let text = self.text.replace("{server}", &isolated(&info.title));
         let page = Page {
             title,
             main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
@@ -91,7 +91,7 @@ impl Page<'_> {
 
     fn html(&self, info: &ServerInfo) -> String {
         let (title, main, style) = (self.title, self.main, self.style);
-        let (server, support) = (isolated(info.title()), support_of(info));
+        let (server, support) = (isolated(&info.title), support_of(info));
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

@@ -47,7 +47,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     let in_json = settings::get("LOG_FORMAT")?.is_some_and(|it| it == "json");
     log::to_terminal(&telemetry, in_json);
     settings::log(&server);
-    server.toolkit().check()?;
+    server.toolkit.check()?;
     server.watch = Watch::Polls;
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     SHOWS_INPUTS.store(server.shows_calls, Ordering::Relaxed);

@@ -70,7 +70,7 @@ fn check_tools(server: &Server) -> Result<(), InvalidSetting> {
         "AWS_SECRET_ACCESS_KEY",
         "AWS_SESSION_TOKEN",
     ]);
-    let entries = server.toolkit().entries().iter();
+    let entries = server.toolkit.entries().iter();
     let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
     let Some(secret) = secrets.find(|it| own.contains(&*it.id)) else {
         return Ok(());
@@ -172,7 +172,7 @@ fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
 
 fn check_info(info: &ServerInfo) -> Result<(), InvalidSetting> {
     // OpenTool, `GET /version`: `x.y.z`.
-    let version = info.version();
+    let version = &info.version;
     let parsed = version.parse::<semver::Version>();
     if !parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty()) {
         return invalid(format!(
@@ -245,7 +245,7 @@ fn fill_quotas(server: &mut Server) -> Result<(), InvalidSetting> {
     if quotas.iter().enumerate().any(is_double) {
         return invalid("two quotas have the same subject and window; one would do (TOOLS_QUOTAS)");
     }
-    let entries = server.toolkit().entries();
+    let entries = server.toolkit.entries();
     let is_tool = |name: &str| entries.iter().any(|it| it.id.qualified() == name);
     let mut names = server.quotas.iter().filter_map(Quota::tool);
     names.find(|name| !is_tool(name)).map_or(Ok(()), |name| {
@@ -260,7 +260,7 @@ fn fill_explorer(server: &mut Server) -> Result<(), InvalidSetting> {
     if server.explorer.is_none() {
         server.explorer = yes_or_no("TOOLS_EXPLORER")?;
     }
-    if server.has_explorer() && !cfg!(feature = "explorer") {
+    if server.explorer.unwrap_or_default() && !cfg!(feature = "explorer") {
         return Err(without_feature("TOOLS_EXPLORER=yes", "explorer"));
     }
     Ok(())

@@ -88,16 +88,20 @@ async fn on_the_only_thread_of_lambda_the_log_names_the_tool_that_blocks_it() {
     let lines = printed
         .iter()
         .filter_map(|it| serde_json::from_str(it).ok());
-    let errors = lines.filter(|line: &Value| line["level"] == "ERROR");
-    let errors: Vec<_> = errors.collect();
+    let errors: Vec<Value> = lines
+        .filter(|line: &Value| line["level"] == "ERROR")
+        .collect();
     assert_eq!(errors.len(), 1, "{printed:#?}");
-    let tool = errors[0]["tool"].as_str().unwrap();
-    assert!(tool.starts_with("Async.Block"), "{tool}");
-    let text = errors[0]["message"].as_str().unwrap();
-    assert!(
-        text.starts_with("the tool blocks its thread past its time limit"),
-        "{text}"
-    );
+    for (field, start) in [
+        ("tool", "Async.Block"),
+        ("message", "the tool blocks its thread past its time limit"),
+    ] {
+        assert!(
+            errors[0][field].as_str().unwrap().starts_with(start),
+            "{}",
+            errors[0]
+        );
+    }
 }
 
 /// A function that never returns keeps its thread, but not all of those that DNS lookups need, too.
@@ -119,11 +123,9 @@ async fn at_most_64_of_them_run_at_once_and_the_others_wait_within_their_limit()
         assert_eq!(message, "The tool did not finish in time");
     }
     let error = &call("Plain.Work", "read").await["error"];
+    let detail = "All 64 threads for functions that are not async were busy. Nothing was run.";
     assert_eq!(error["message"], "There was no time left to run the tool");
-    assert_eq!(
-        error["developer_message"],
-        "All 64 threads for functions that are not async were busy. Nothing was run."
-    );
+    assert_eq!(error["developer_message"], detail);
     assert_eq!(error["can_retry"], true);
     let error = &call("Async.Block", "x").await["error"];
     assert_eq!(

@@ -25,7 +25,7 @@ pub(super) fn consent_page(
     let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
     let action = form_action(consent.is_https, scheme);
     let page = Page {
-        title: &format!("Sign in to {}?", escaped(info.title())),
+        title: &format!("Sign in to {}?", escaped(&info.title)),
         main: &main_of(consent, url.as_ref(), info),
         style: SECOND_BUTTON,
         form_action: Some(&action),
@@ -34,7 +34,7 @@ pub(super) fn consent_page(
 }
 
 fn main_of(consent: &ConsentPage<SignInAsker>, url: Option<&Url>, info: &ServerInfo) -> String {
-    let (server, provider) = (isolated(info.title()), isolated(&consent.provider));
+    let (server, provider) = (isolated(&info.title), isolated(&consent.provider));
     let form = escaped(&consent.form);
     let asker = &consent.asker;
     let (who, to) = (who_asks(asker), destination(url, &asker.redirect_uri));

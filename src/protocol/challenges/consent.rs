@@ -15,7 +15,7 @@ pub(super) fn consent_page(
     cookie: &str,
     info: &ServerInfo,
 ) -> Response {
-    let (server, provider) = (escaped(info.title()), escaped(&consent.provider));
+    let (server, provider) = (escaped(&info.title), escaped(&consent.provider));
     let action = form_action(consent.is_https, None);
     let page = Page {
         title: &format!("Allow {server} to use your {provider} account?"),
@@ -27,7 +27,7 @@ pub(super) fn consent_page(
 }
 
 fn main_of(consent: &ConsentPage<ChallengeAsker>, info: &ServerInfo) -> String {
-    let (server, provider) = (isolated(info.title()), isolated(&consent.provider));
+    let (server, provider) = (isolated(&info.title), isolated(&consent.provider));
     let caller = match consent.asker.caller.as_str() {
         "" => "an anonymous caller".to_owned(),
         name => format!("<strong>{}</strong>", isolated(name)),

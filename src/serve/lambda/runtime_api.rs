@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     Error,
-    event::{EventResponse, StreamedResponse, diagnostic, read_client_context},
+    event::{EventResponse, diagnostic, read_client_context},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
@@ -38,23 +38,6 @@ const RESPONSE_MODE: HeaderName = HeaderName::from_static("lambda-runtime-functi
 /// The media type of a streamed response, which begins with the status and the headers.
 const WITH_PRELUDE: &str = "application/vnd.awslambda.http-integration-response";
 const AGENT: &str = concat!("lambda_tools/", env!("CARGO_PKG_VERSION"));
-
-/// Reads the function's configuration, like `Config::from_env`, which panics if it is missing.
-fn config() -> Result<Config, Error> {
-    Ok(Config {
-        function_name: variable("AWS_LAMBDA_FUNCTION_NAME")?,
-        memory: variable("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")?
-            .parse()
-            .map_err(|_| "AWS_LAMBDA_FUNCTION_MEMORY_SIZE is not a number")?,
-        version: variable("AWS_LAMBDA_FUNCTION_VERSION")?,
-        log_stream: env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default(),
-        log_group: env::var("AWS_LAMBDA_LOG_GROUP_NAME").unwrap_or_default(),
-    })
-}
-
-fn variable(name: &str) -> Result<String, Error> {
-    env::var(name).map_err(|_| format!("{name} is not set").into())
-}
 
 /// An event, its context and its id.
 pub(super) struct Event {
@@ -82,7 +65,18 @@ pub(super) struct RuntimeApi {
 
 impl RuntimeApi {
     pub(super) fn from_environment() -> Result<Self, Error> {
-        Self::new(&variable("AWS_LAMBDA_RUNTIME_API")?, config()?)
+        let variable = |name: &str| env::var(name).unwrap_or_default();
+        // `Config::from_env` would panic if one is missing.
+        let config = Config {
+            function_name: variable("AWS_LAMBDA_FUNCTION_NAME"),
+            memory: variable("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
+                .parse()
+                .unwrap_or_default(),
+            version: variable("AWS_LAMBDA_FUNCTION_VERSION"),
+            log_stream: variable("AWS_LAMBDA_LOG_STREAM_NAME"),
+            log_group: variable("AWS_LAMBDA_LOG_GROUP_NAME"),
+        };
+        Self::new(&variable("AWS_LAMBDA_RUNTIME_API"), config)
     }
 
     fn new(address: &str, config: Config) -> Result<Self, Error> {
@@ -108,10 +102,7 @@ impl RuntimeApi {
     pub(super) async fn next(&mut self) -> Result<Event, Error> {
         let (mut parts, body) = self.get("invocation/next").await?.into_parts();
         let header = |name: &HeaderName| {
-            let value = parts
-                .headers
-                .get(name)
-                .and_then(|value| value.to_str().ok());
+            let value = parts.headers.get(name).and_then(|it| it.to_str().ok());
             value.ok_or_else(|| format!("the runtime API sent no {name}"))
         };
         let request = header(&REQUEST_ID)?.to_owned();
@@ -164,7 +155,12 @@ impl RuntimeApi {
         let is_stream = matches!(response, Ok(EventResponse::Stream(_)));
         let (kind, body) = match response {
             Ok(EventResponse::Whole(response)) => ("response", response.into()),
-            Ok(EventResponse::Stream(response)) => ("response", streamed_body(*response)),
+            Ok(EventResponse::Stream(response)) => {
+                // Each part is a chunk.
+                let prelude = stream::iter([Ok(response.prelude())]);
+                let parts = prelude.chain(response.body.into_data_stream());
+                ("response", Body::from_stream(parts))
+            }
             Err(error) => ("error", serde_json::to_vec(&error)?.into()),
         };
         let path = format!("invocation/{}/{kind}", id.request);
@@ -227,12 +223,6 @@ impl RuntimeApi {
     }
 }
 
-/// Returns the body of a streamed response: the prelude, then its parts, each of which is a chunk.
-fn streamed_body(response: StreamedResponse) -> Body {
-    let prelude = stream::iter([Ok(response.prelude())]);
-    Body::from_stream(prelude.chain(response.body.into_data_stream()))
-}
-
 async fn connect(authority: &Authority) -> Result<SendRequest<Body>, Error> {
     let host = authority.host().trim_matches(['[', ']']);
     let port = authority.port_u16().unwrap_or(80);
@@ -258,7 +248,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::event::EventSource;
+    use crate::event::{EventSource, StreamedResponse};
 
     #[tokio::test]
     async fn a_stream_that_fails_has_no_last_chunk_and_fails_nothing_else() {

@@ -112,10 +112,9 @@ fn close_idlest(connections: &mut Vec<(task::AbortHandle, Idle)>) {
     connections.retain(|(task, _)| !task.is_finished());
     let idle = connections.iter().enumerate();
     let idle = idle.filter_map(|(at, (_, idle))| Some(((*idle.borrow())?, at)));
-    let idlest = idle
-        .min()
-        .filter(|(since, _)| since.elapsed() >= SHORTEST_IDLE);
-    if let Some((_, at)) = idlest {
+    if let Some((since, at)) = idle.min()
+        && since.elapsed() >= SHORTEST_IDLE
+    {
         connections.swap_remove(at).0.abort();
     }
 }

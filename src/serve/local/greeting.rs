@@ -17,7 +17,7 @@ use crate::{
 pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&str>) -> String {
     let url = format!("http://{address}");
     let mut lines = vec![format!("Serving tools on {url}")];
-    if server.has_explorer() {
+    if server.explorer.unwrap_or_default() {
         lines.push(format!("Explore and try the tools: {url}/"));
     }
     for (method, path) in server.protocols.iter().flat_map(|it| it.routes()) {
@@ -192,38 +192,26 @@ mod tests {
 
     #[test]
     fn the_routes_are_those_of_the_served_protocols() {
-        const OXP: &[&str] = &[
-            "GET  /health",
-            "GET  /tools",
-            "POST /tools/call",
-            "POST /tools/{tool_id}/call",
-            #[cfg(feature = "openapi")]
-            "GET  /openapi.json",
-        ];
-        const CURL: &[&str] = &["curl "];
-        const MCP: [&str; 2] = ["POST /mcp", "claude mcp add "];
-        const OPENTOOL: [&str; 3] = [
-            "GET  /opentool/version",
-            "GET  /opentool/load",
-            "POST /opentool/call",
-        ];
+        let openapi = if cfg!(feature = "openapi") {
+            "GET  /openapi.json|"
+        } else {
+            ""
+        };
+        let oxp = "GET  /health|GET  /tools|POST /tools/call|POST /tools/{tool_id}/call|";
+        let opentool = "GET  /opentool/version|GET  /opentool/load|POST /opentool/call";
         for (protocols, lines) in [
             (
                 Protocol::ALL,
-                &[OXP, &MCP[..1], &OPENTOOL, CURL, &MCP[1..]][..],
+                format!("{oxp}{openapi}POST /mcp|{opentool}|curl |claude mcp add "),
             ),
-            (&[Protocol::Oxp], &[OXP, CURL]),
-            (&[Protocol::Mcp], &[&MCP]),
-            (&[Protocol::OpenTool], &[&OPENTOOL]),
-            (
-                &[Protocol::Mcp, Protocol::OpenTool],
-                &[&MCP[..1], &OPENTOOL, &MCP[1..]],
-            ),
+            (&[Protocol::Oxp], format!("{oxp}{openapi}curl ")),
+            (&[Protocol::Mcp], "POST /mcp|claude mcp add ".to_owned()),
+            (&[Protocol::OpenTool], opentool.to_owned()),
         ] {
             let server = server().protocols(protocols.iter().copied());
             let text = greeting_of(&server).replace("http://127.0.0.1:9000", "");
             let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
-            let lines = lines.concat();
+            let lines: Vec<_> = lines.split('|').collect();
             assert_eq!(indented.clone().count(), lines.len(), "{text}");
             for (line, start) in indented.zip(lines) {
                 assert!(line.starts_with(start), "{start}: {text}");

@@ -41,7 +41,7 @@ fn show(server: &Server) {
         base_path = server.base_path,
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
         events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
-        explorer = server.has_explorer(),
+        explorer = server.explorer.unwrap_or_default(),
         metrics = server.metrics,
         max_request_size = server.max_request_size,
         timeout = ?DEFAULT_TIMEOUT,

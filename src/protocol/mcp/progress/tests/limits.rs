@@ -35,7 +35,7 @@ async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_i
         });
         let mut asked = Asked::default();
         let deadline = SystemTime::now() + Duration::from_millis(time);
-        asked.invocation.max_response_size = size;
+        asked.invocation.max_response_size = Some(size);
         asked.invocation.deadline = Some(deadline);
         let mut body = asked.of(server).await.into_body();
         assert!(body.frame().await.is_some());
