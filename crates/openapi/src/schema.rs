@@ -15,7 +15,7 @@ use std::{
 
 use lambda_tools_core::tool::schema::{
     each_inner, is_type,
-    reduced::sentences::appended,
+    reduced::appended,
     vocabulary::{Role, has_role},
 };
 use serde_json::{Map, Value, json};

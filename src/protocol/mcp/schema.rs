@@ -10,11 +10,10 @@ use crate::{
     json::JsonObject,
     tool::schema::{
         each, each_inner,
-        fold::fold_unions,
-        reduced::keywords::{kind_of, object_of},
+        reduced::fold_unions,
         vocabulary::{
             Role::{Annotation, Branch, Condition, Definitions, Identity, Reference},
-            applies_to, has_role,
+            applies_to, has_role, kind_of, object_of,
         },
     },
 };

@@ -5,10 +5,9 @@
 
 use crate::{
     json::JsonObject,
-    tool::schema::reduced::{
-        self, SchemaFormat, described,
-        keywords::{kinds_of, names, object_of},
-        take_description,
+    tool::schema::{
+        reduced::{self, SchemaFormat, described, take_description},
+        vocabulary::{kinds_of, names, object_of},
     },
 };
 use serde_json::{Value, json};

@@ -8,15 +8,9 @@ use serde_json::{Value, json};
 use super::{
     definition::ToolDefinition,
     schema::{
-        each,
-        fold::fold_unions,
-        is_type, modernize,
-        reduced::{
-            self, SchemaFormat,
-            keywords::object_of,
-            sentences::{self, appended},
-        },
-        vocabulary::{Role, has_role},
+        each, is_type, modernize,
+        reduced::{SchemaFormat, add_sentences, appended, fold_unions, reduced, take_description},
+        vocabulary::{Role, has_role, object_of},
     },
     toolkit::Toolkit,
 };
@@ -42,26 +36,17 @@ pub fn definitions(toolkit: &Toolkit) -> Vec<Value> {
     let mut list = Vec::new();
     for entry in toolkit.newest() {
         let definition = ToolDefinition::of(&entry.id, &entry.tool);
-        let Some(item) = item_within(&mut left, &definition) else {
+        let size = size_of(&definition.input_schema) + definition.description.len();
+        let item = (size <= LARGEST_DEFINITION).then(|| item(&definition));
+        if let Some(item) = item.filter(|it| size_of(it) <= LARGEST_ITEM.min(left)) {
+            left -= size_of(&item);
+            list.push(item);
+        } else {
             let name = clipped(&definition.name, LONGEST_SHOWN);
             tracing::warn!(target: "lambda_tools::agentcore", "left out the tool {name:?}: its definition is too large");
-            continue;
-        };
-        list.push(item);
+        }
     }
     list
-}
-
-/// Returns a tool, if it is within the limits and within what is left of the list.
-fn item_within(left: &mut usize, definition: &ToolDefinition) -> Option<Value> {
-    let size = size_of(&definition.input_schema) + definition.description.len();
-    if size > LARGEST_DEFINITION {
-        return None;
-    }
-    let item = item(definition);
-    let size = size_of(&item);
-    *left = left.checked_sub(size).filter(|_| size <= LARGEST_ITEM)?;
-    Some(item)
 }
 
 /// Returns the approximate size of a value in bytes: its names and texts, and 20 bytes for each
@@ -111,8 +96,8 @@ fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
     let mut schema: Value = schema.into();
     each(&mut schema, &mut list_items);
     notes.retain(|note| !note.trim().is_empty());
-    let mut schema = reduced::reduced(schema, SchemaFormat::AgentCore);
-    let text = reduced::take_description(&mut schema);
+    let mut schema = reduced(schema, SchemaFormat::AgentCore);
+    let text = take_description(&mut schema);
     notes.extend(Some(text).filter(|text| !text.is_empty()));
     (schema, notes)
 }
@@ -128,7 +113,7 @@ fn take_rules(schema: &mut JsonObject) -> Option<String> {
         !is_rule
     });
     let mut texts = Vec::new();
-    sentences::add(rules, &mut texts);
+    add_sentences(rules, &mut texts);
     (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
 }
 

@@ -7,7 +7,6 @@ mod derive;
 pub mod example;
 mod expected;
 mod fast_check;
-pub mod fold;
 mod modern;
 mod nulls;
 pub mod reduced;
@@ -49,7 +48,7 @@ struct CompiledSchema {
     /// True if a text must have the `format` that its schema names.
     asserts_formats: bool,
     /// True if [`fast_check`] knows all keywords of the schema.
-    has_fast_check: OnceLock<bool>,
+    has_fast_check: bool,
     validator: OnceLock<Result<Validator, String>>,
 }
 
@@ -104,25 +103,26 @@ impl Schema {
     /// Checks a value. The inner error lists the invalid parameters, and errors of the value as a
     /// whole under the name `root`.
     pub fn check(&self, value: &Value, root: &str) -> Result<Result<(), ParameterErrors>, &str> {
-        if self.is_surely_valid(value) {
-            return Ok(Ok(()));
-        }
-        let validator = self.compile()?;
-        if validator.is_valid(value) {
-            return Ok(Ok(()));
-        }
-        Ok(Err(validator.messages(self.value(), value, root)))
+        Ok(match self.rejecting(value)? {
+            Some(validator) => Err(validator.messages(self.value(), value, root)),
+            None => Ok(()),
+        })
     }
 
     /// Returns JSON pointers to the first few keywords that reject a value. Unlike messages, they
     /// reveal nothing that only the value contains. `None` for a valid value.
     pub fn rejecting_keywords(&self, value: &Value) -> Result<Option<Vec<String>>, &str> {
-        if self.is_surely_valid(value) {
+        let validator = self.rejecting(value)?;
+        Ok(validator.map(|it| it.rejecting_keywords(self.value(), value)))
+    }
+
+    /// Returns the validator, if it rejects a value.
+    fn rejecting(&self, value: &Value) -> Result<Option<&Validator>, &str> {
+        if self.compiled().has_fast_check && fast_check::is_valid(self.value(), value) {
             return Ok(None);
         }
         let validator = self.compile()?;
-        let is_valid = validator.is_valid(value);
-        Ok((!is_valid).then(|| validator.rejecting_keywords(value)))
+        Ok((!validator.is_valid(value)).then_some(validator))
     }
 
     /// Turns whole floats into integers if the schema contains integers: JSON Schema accepts `1.0`
@@ -141,17 +141,6 @@ impl Schema {
         nulls::drop_optional_nulls(self.value(), value);
     }
 
-    fn has_fast_check(&self) -> bool {
-        let compiled = self.compiled();
-        let knows = || fast_check::knows(&compiled.value);
-        *compiled.has_fast_check.get_or_init(knows)
-    }
-
-    /// Returns false if the value is invalid, or if only `jsonschema` can tell.
-    fn is_surely_valid(&self, value: &Value) -> bool {
-        self.has_fast_check() && fast_check::is_valid(self.value(), value)
-    }
-
     fn compiled(&self) -> &CompiledSchema {
         self.compiled.get_or_init(|| {
             let derive = self.derive.expect("only derived schemas are built later");
@@ -165,7 +154,7 @@ impl CompiledSchema {
         Self {
             has_integers: walk::any_type(&value, "integer"),
             asserts_formats: true,
-            has_fast_check: OnceLock::new(),
+            has_fast_check: fast_check::knows(&value),
             validator: OnceLock::new(),
             value,
         }
@@ -176,21 +165,12 @@ impl CompiledSchema {
 /// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
 pub fn warm_up<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
     // `null` is no schema, but the definition of a tool that returns nothing.
-    let needs_jsonschema = |schema: &Schema| !schema.value().is_null() && !schema.has_fast_check();
-    // Derives all of them.
-    let count = schemas
-        .into_iter()
-        .filter(|it| needs_jsonschema(it))
-        .count();
-    if count > 0 {
-        warm_up_jsonschema();
+    let needs_jsonschema = |it: &&Schema| !it.value().is_null() && !it.compiled().has_fast_check;
+    // Counting derives all of them.
+    if schemas.into_iter().filter(needs_jsonschema).count() > 0 {
+        // Most of the work for each schema is to build the meta-schema of draft 7.
+        let _ = Validator::of(&json!({"type": "object"}), true);
     }
-}
-
-/// Builds what `jsonschema` needs for each schema, most of which is the meta-schema of draft 7.
-fn warm_up_jsonschema() {
-    // Nothing can be wrong with it, and nobody needs the result.
-    let _ = Validator::of(&json!({"type": "object"}), true);
 }
 
 #[cfg(test)]

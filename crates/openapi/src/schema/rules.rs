@@ -6,7 +6,7 @@ use lambda_tools_core::{
     text::clipped,
     tool::schema::{
         Schema,
-        reduced::keywords::{KINDS, kind_of},
+        vocabulary::{KINDS, kind_of},
     },
 };
 use serde_json::{Value, json};

@@ -8,8 +8,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
-    reduced::keywords::{constants_in, names},
-    vocabulary::{Role, has_role},
+    vocabulary::{Role, constants_in, has_role, names},
     walk,
 };
 use crate::json::JsonObject;
@@ -174,16 +173,13 @@ fn list_required(object: &mut JsonObject) {
 /// Sets the type at the root of an enum of objects to `object`, which callers and models expect
 /// there.
 fn set_object_type(schema: &mut Value) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    let branches = object.get("oneOf").or_else(|| object.get("anyOf"));
-    let Some(branches) = branches.and_then(Value::as_array) else {
-        return;
-    };
+    let branches = schema.get("oneOf").or_else(|| schema.get("anyOf"));
     let is_object = |it: &Value| it.as_object().is_some_and(|o| walk::is_type(o, "object"));
-    if !object.contains_key("type") && branches.iter().all(is_object) {
-        object.insert("type".into(), "object".into());
+    let is_union = branches
+        .and_then(Value::as_array)
+        .is_some_and(|it| it.iter().all(is_object));
+    if is_union && schema.get("type").is_none() {
+        schema["type"] = "object".into();
     }
 }
 

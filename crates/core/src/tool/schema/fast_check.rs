@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::reduced::keywords::KINDS;
+use super::vocabulary::KINDS;
 
 /// Floats represent every integer below this one. A number that rounds to such a limit equals it.
 const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;

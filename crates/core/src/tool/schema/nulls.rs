@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     expected::{items_at, list, property_of},
-    reduced::keywords::values_of,
+    vocabulary::values_of,
     walk::is_type,
 };
 
@@ -132,86 +132,42 @@ fn forbids_null(schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
+    /// A schema; in the lines below it, a value, and what remains of it unless that is all.
+    const SCHEMAS: &str = r#"
+{"properties": {"optional": {"type": "string"}, "required": {"type": "string"}, "any": {}, "nullable": {"type": ["string", "null"]}, "list": {"type": "array", "items": {"properties": {"inner": {"type": "string"}}}}}, "required": ["required"]}
+    {"optional": null} => {}
+    {"required": null, "any": null, "nullable": null, "unknown": null}
+    {"list": [{"inner": null}, null]} => {"list": [{}, null]}
+{"properties": {"both": {"allOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["a"]}]}}}
+    {"both": {"a": null}}
+{"properties": {"map": {"type": "object", "additionalProperties": {"properties": {"a": {"type": "string"}}}}, "pair": {"prefixItems": [{"properties": {"a": {"type": "string"}}}, {}]}}}
+    {"map": {"x": {"a": null}, "y": null}, "pair": [{"a": null}, null]} => {"map": {"x": {}, "y": null}, "pair": [{}, null]}
+{"properties": {"listed": {"enum": ["a"]}, "constant": {"const": 1}, "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+    {"listed": null, "constant": null, "either": null, "maybe": null} => {"maybe": null}
+{"oneOf": [{"properties": {"tag": {"const": "nullable"}, "p": {"type": ["string", "null"]}}, "required": ["tag"]}, {"properties": {"tag": {"const": "optional"}, "p": {"type": "string"}}, "required": ["tag"]}, {"properties": {"tag": {"const": "required"}, "p": {"type": "string"}}, "required": ["tag", "p"]}]}
+    {"tag": "nullable", "p": null}
+    {"tag": "optional", "p": null} => {"tag": "optional"}
+    {"tag": "required", "p": null}
+{"oneOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}
+    {"a": "x", "b": null} => {"a": "x"}
+{"anyOf": [{"type": "null"}, {"type": "object", "required": ["a"], "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}]}
+    {"a": null, "b": null} => {"a": null}
+"#;
+
+    /// Through combinations, the branch of a value decides which of its nulls are dropped.
     #[test]
     fn only_optional_properties_that_forbid_null_are_dropped() {
-        let text = json!({"type": "string"});
-        let schema = json!({
-            "properties": {
-                "optional": text, "required": text, "any": {},
-                "nullable": {"type": ["string", "null"]},
-                "list": {"type": "array", "items": {"properties": {"inner": text}}},
-            },
-            "required": ["required"],
-        });
-        let all_null = json!({"optional": null, "required": null, "any": null, "nullable": null,
-                              "list": [{"inner": null}, null], "unknown": null});
-        let mut value = all_null;
-        drop_optional_nulls(&schema, &mut value);
-        let expected = json!({"required": null, "any": null, "nullable": null,
-                              "list": [{}, null], "unknown": null});
-        assert_eq!(value, expected);
-    }
-
-    #[test]
-    fn nulls_are_dropped_through_combinations() {
-        let text = json!({"type": "string"});
-        let schema = json!({
-            "properties": {
-                "both": {"allOf": [{"properties": {"a": text}}, {"required": ["a"]}]},
-                "map": {"type": "object", "additionalProperties": {"properties": {"a": text}}},
-                "pair": {"prefixItems": [{"properties": {"a": text}}, {}]},
-                "listed": {"enum": ["a"]}, "constant": {"const": 1},
-                "either": {"anyOf": [text, {"type": "integer"}]},
-                "maybe": {"anyOf": [text, {"type": "null"}]},
-            },
-        });
-        let mut value = json!({
-            "both": {"a": null},
-            "map": {"x": {"a": null}, "y": null}, "pair": [{"a": null}, null],
-            "listed": null, "constant": null, "either": null, "maybe": null,
-        });
-        drop_optional_nulls(&schema, &mut value);
-        let expected = json!({
-            "both": {"a": null}, "map": {"x": {}, "y": null},
-            "pair": [{}, null], "maybe": null,
-        });
-        assert_eq!(value, expected);
-    }
-
-    #[test]
-    fn the_branch_of_a_value_decides_which_of_its_nulls_are_dropped() {
-        let branch = |tag: &str, kind: Value, required: Value| json!({"properties": {"tag": {"const": tag}, "p": {"type": kind}}, "required": required});
-        let schema = json!({"oneOf": [
-            branch("nullable", json!(["string", "null"]), json!(["tag"])),
-            branch("optional", json!("string"), json!(["tag"])),
-            branch("required", json!("string"), json!(["tag", "p"])),
-        ]});
-        for (tag, keeps) in [("nullable", true), ("optional", false), ("required", true)] {
-            let mut value = json!({"tag": tag, "p": null});
+        let mut schema = Value::Null;
+        for row in SCHEMAS.lines().skip(1) {
+            let Some(row) = row.strip_prefix("    ") else {
+                schema = row.parse().unwrap();
+                continue;
+            };
+            let (value, rest) = row.split_once(" => ").unwrap_or((row, row));
+            let mut value = value.parse().unwrap();
             drop_optional_nulls(&schema, &mut value);
-            assert_eq!(value.get("p").is_some(), keeps, "{tag}");
+            assert_eq!(value, rest.parse::<Value>().unwrap(), "{schema}");
         }
-        // An externally tagged union: the other branch's property is not part of the value.
-        let schema = json!({"oneOf": [
-            {"properties": {"a": {"type": "string"}}, "required": ["a"]},
-            {"properties": {"b": {"type": "string"}}, "required": ["b"]},
-        ]});
-        let mut value = json!({"a": "x", "b": null});
-        drop_optional_nulls(&schema, &mut value);
-        assert_eq!(value, json!({"a": "x"}));
-    }
-
-    #[test]
-    fn a_required_property_that_is_null_does_not_hide_the_branch_of_a_value() {
-        let schema = json!({"anyOf": [
-            {"type": "null"},
-            {"type": "object", "required": ["a"], "properties": {
-                "a": {"type": ["string", "null"]}, "b": {"type": "string"}}},
-        ]});
-        let mut value = json!({"a": null, "b": null});
-        drop_optional_nulls(&schema, &mut value);
-        assert_eq!(value, json!({"a": null}));
     }
 }

@@ -69,15 +69,18 @@ fn all(schema: &Value) -> Vec<&JsonObject> {
     schemas
 }
 
+/// Returns the keywords of every schema in `schema`.
+pub(super) fn keywords(schema: &Value) -> impl Iterator<Item = &str> {
+    let keywords = all(schema).into_iter().flat_map(JsonObject::keys);
+    keywords.map(String::as_str)
+}
+
 /// Returns a keyword for referencing other schemas, which definitions must not use (OXP 1.0, Tool
 /// Definition).
 #[must_use]
 pub fn forbidden_reference(schema: &Value) -> Option<&str> {
-    let schemas = all(schema);
-    let keywords = || schemas.iter().flat_map(|schema| schema.keys());
-    let with_role = |role| keywords().find(|keyword| has_role(keyword, &[role]));
-    let keyword = with_role(Role::Reference).or_else(|| with_role(Role::Definitions));
-    keyword.map(String::as_str)
+    let with_role = |role| keywords(schema).find(|it| has_role(it, &[role]));
+    with_role(Role::Reference).or_else(|| with_role(Role::Definitions))
 }
 
 /// Returns the paths of all properties, at any depth, that have no description.
@@ -124,6 +127,5 @@ pub fn is_type(object: &JsonObject, name: &str) -> bool {
 
 /// Returns true if draft 7 cannot express the schema.
 pub(super) fn uses_newer_keywords(schema: &Value) -> bool {
-    let mut keywords = all(schema).into_iter().flat_map(JsonObject::keys);
-    keywords.any(|keyword| is_newer(keyword))
+    keywords(schema).any(is_newer)
 }

@@ -5,23 +5,19 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{PartMessages, path_of, plain, text_sent, types_of};
+use super::message::{MessageCollector, NO_FORM, path_of, plain, text_sent, types_of};
 use crate::text::joined;
 
 type Branches = [Vec<ValidationError<'static>>];
 
-impl PartMessages<'_> {
+impl MessageCollector<'_> {
     /// Explains why a value does not match the intended branch; if the intention is unclear, adds
     /// one message about all branches.
     pub(super) fn add_closest_branch(&mut self, path: &str, branches: &Branches) {
         let tag = tag_of(branches, path);
         let is_intended = |errors: &&Vec<ValidationError<'_>>| {
-            let is_of_another_type = errors.iter().any(|error| is_wrong_type(error, path));
-            let has_another_tag = tag.as_ref().is_some_and(|tag| {
-                errors
-                    .iter()
-                    .any(|error| constants(error, path).is_some() && tag.is_at(error))
-            });
+            let is_of_another_type = errors.iter().any(|it| types_expected(it, path).is_some());
+            let has_another_tag = tag.as_ref().is_some_and(|it| it.mismatches(errors, path));
             !is_of_another_type && !has_another_tag
         };
         let mut intended = branches.iter().filter(is_intended);
@@ -34,18 +30,14 @@ impl PartMessages<'_> {
         if let Some(name) = required_by_all(branches, path) {
             return self.put(joined(path, name), "Is required".into());
         }
-        let (at, message) = match (tag, type_message(branches, path)) {
-            (Some(tag), _) if tag.mismatches_all => (
-                tag.path,
-                format!("Must be one of: {}", tag.values.join(", ")),
-            ),
-            (_, Some(message)) => (path.to_owned(), message),
-            _ => (
-                path.to_owned(),
-                "Must be one of the forms that the tool's definition describes".into(),
-            ),
-        };
-        self.put(at, message);
+        if let Some(tag) = tag
+            && branches.iter().all(|it| tag.mismatches(it, path))
+        {
+            let values = tag.values.join(", ");
+            return self.put(tag.path, format!("Must be one of: {values}"));
+        }
+        let message = type_message(branches, path);
+        self.put(path.to_owned(), message.unwrap_or_else(|| NO_FORM.into()));
     }
 }
 
@@ -72,47 +64,39 @@ fn required_by_all<'a>(branches: &'a Branches, path: &str) -> Option<&'a str> {
 struct Tag {
     path: String,
     values: Vec<String>,
-    /// True if the value has none of the constants that the branches require there.
-    mismatches_all: bool,
 }
 
 impl Tag {
     fn is_at(&self, error: &ValidationError<'_>) -> bool {
         path_of(error.instance_path()) == self.path
     }
+
+    /// Returns true if the value does not have the constant that a branch requires there.
+    fn mismatches(&self, errors: &[ValidationError<'_>], path: &str) -> bool {
+        let mut errors = errors.iter();
+        errors.any(|error| constants(error, path).is_some() && self.is_at(error))
+    }
 }
 
 /// Returns the place where most branches require a constant, which is the tag.
 fn tag_of(branches: &Branches, path: &str) -> Option<Tag> {
     let mut tags: Vec<Tag> = Vec::new();
-    for errors in branches {
-        for error in errors {
-            let Some(mut values) = constants(error, path) else {
-                continue;
-            };
-            match tags.iter_mut().find(|tag| tag.is_at(error)) {
-                Some(tag) => tag.values.append(&mut values),
-                None => tags.push(Tag {
-                    path: path_of(error.instance_path()),
-                    values,
-                    mismatches_all: false,
-                }),
-            }
+    for error in branches.iter().flatten() {
+        let Some(mut values) = constants(error, path) else {
+            continue;
+        };
+        match tags.iter_mut().find(|tag| tag.is_at(error)) {
+            Some(tag) => tag.values.append(&mut values),
+            None => tags.push(Tag {
+                path: path_of(error.instance_path()),
+                values,
+            }),
         }
     }
     let most = tags.into_iter().max_by_key(|tag| tag.values.len())?;
-    let mismatches = |errors: &&Vec<ValidationError<'_>>| {
-        errors
-            .iter()
-            .any(|error| constants(error, path).is_some() && most.is_at(error))
-    };
-    let count = branches.iter().filter(mismatches).count();
+    let mismatching = branches.iter().filter(|it| most.mismatches(it, path));
     // If the value has the constant of the intended branch, all other branches mismatch.
-    let mismatches_all = count == branches.len();
-    (mismatches_all || count + 1 == branches.len()).then_some(Tag {
-        mismatches_all,
-        ..most
-    })
+    (mismatching.count() + 1 >= branches.len()).then_some(most)
 }
 
 /// Returns the constants that the error expects, if it is about any. An enum inside a branch is a
@@ -127,18 +111,19 @@ fn constants(error: &ValidationError<'_>, path: &str) -> Option<Vec<String>> {
     }
 }
 
-fn is_wrong_type(error: &ValidationError<'_>, path: &str) -> bool {
-    matches!(error.kind(), Kind::Type { .. }) && path_of(error.instance_path()) == path
+/// Returns the types that the error expects of the value itself, if it is about them.
+fn types_expected(error: &ValidationError<'_>, path: &str) -> Option<Vec<&'static str>> {
+    match error.kind() {
+        Kind::Type { kind } if path_of(error.instance_path()) == path => Some(types_of(kind)),
+        _ => None,
+    }
 }
 
 /// Returns a message about the types that the branches require, if every branch fails only because
 /// of its type.
 fn type_message(branches: &Branches, path: &str) -> Option<String> {
     let of_branch = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
-        [error] if is_wrong_type(error, path) => match error.kind() {
-            Kind::Type { kind } => Some(types_of(kind)),
-            _ => None,
-        },
+        [only] => types_expected(only, path),
         _ => None,
     };
     let types: Option<Vec<_>> = branches.iter().map(of_branch).collect();

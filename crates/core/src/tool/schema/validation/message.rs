@@ -25,70 +25,17 @@ use crate::{
 /// send.
 const MAX_MESSAGES: usize = 100;
 
-/// A part of a value, with its schema and location.
-#[derive(Clone, Copy)]
-pub(super) struct SchemaPart<'a> {
+pub(super) const NO_FORM: &str = "Must be one of the forms that the tool's definition describes";
+
+/// The messages for the errors in a value, by their paths, such as `items[2].sku`; the path of the
+/// value as a whole is empty.
+pub(super) struct MessageCollector<'a> {
     pub(super) schema: &'a Value,
     pub(super) value: &'a Value,
-    /// The part's path, such as `items[2].sku`; empty for the whole.
-    pub(super) path: &'a str,
+    pub(super) messages: ParameterErrors,
 }
 
-/// A collection of messages up to the limit.
-#[derive(Default)]
-pub(super) struct MessageCollector {
-    pub(super) errors: ParameterErrors,
-    pub(super) is_full: bool,
-}
-
-impl MessageCollector {
-    /// Adds an error of a part.
-    pub(super) fn error(&mut self, part: SchemaPart<'_>, error: &ValidationError<'_>) {
-        let mut messages = PartMessages {
-            part,
-            collector: self,
-        };
-        messages.add(error);
-    }
-
-    /// Adds an invalid part that would cost too much to explain in detail.
-    pub(super) fn whole(&mut self, part: SchemaPart<'_>) {
-        let has = |keyword| part.schema.get(keyword).is_some();
-        let message = if has("oneOf") || has("anyOf") {
-            "Must be one of the forms that the tool's definition describes"
-        } else {
-            "Does not satisfy the tool's definition"
-        };
-        self.put(part.path.to_owned(), message.into());
-    }
-
-    fn put(&mut self, path: String, message: String) {
-        let is_full = self.errors.len() >= MAX_MESSAGES;
-        match self.errors.get_mut(&path) {
-            None if is_full => {
-                self.is_full = true;
-                let more = "More parameters are invalid";
-                self.errors.insert("…".into(), more.into());
-            }
-            None => {
-                self.errors.insert(path, message);
-            }
-            Some(existing) if existing.contains(&message) => {}
-            Some(existing) => {
-                existing.push_str("; ");
-                existing.push_str(&message);
-            }
-        }
-    }
-}
-
-/// The messages of one part. Paths are relative to the part until `put` adds its own path.
-pub(super) struct PartMessages<'a> {
-    part: SchemaPart<'a>,
-    collector: &'a mut MessageCollector,
-}
-
-impl PartMessages<'_> {
+impl MessageCollector<'_> {
     pub(super) fn add(&mut self, error: &ValidationError<'_>) {
         let path = path_of(error.instance_path());
         match error.kind() {
@@ -97,20 +44,20 @@ impl PartMessages<'_> {
                 self.put(joined(&path, name), "Is required".into());
             }
             Kind::AdditionalProperties { unexpected } => {
-                let known = known_properties(error.schema_path(), self.part.schema);
+                let known = known_properties(error.schema_path(), self.schema);
                 self.add_unknown(&path, unexpected.iter().map(String::as_str), &known);
             }
             Kind::UnevaluatedProperties { unexpected } => {
                 // If no branch matches, nothing in the branches counts as evaluated; a property
                 // that one of them defines is not the error.
-                let known = known_properties(error.schema_path(), self.part.schema);
+                let known = known_properties(error.schema_path(), self.schema);
                 let unknown = unexpected.iter().map(String::as_str);
                 let unknown = unknown.filter(|name| !known.contains(name));
                 self.add_unknown(&path, unknown, &known);
             }
             // If a schema allows no properties at all, the error is about the object as a whole.
             Kind::FalseSchema if rejects_properties(error) => {
-                let place = self.part.value.pointer(error.instance_path().as_str());
+                let place = self.value.pointer(error.instance_path().as_str());
                 let properties = place.and_then(Value::as_object).into_iter().flatten();
                 self.add_unknown(&path, properties.map(|(name, _)| name.as_str()), &[]);
             }
@@ -131,24 +78,40 @@ impl PartMessages<'_> {
         names: impl Iterator<Item = &'a str>,
         known: &[&str],
     ) {
-        // One more than the limit makes the collector report that there are more.
+        // One more than the limit makes `put` report that there are more.
         for name in names.take(MAX_MESSAGES + 1) {
-            let is_parameter = path.is_empty() && self.part.path.is_empty();
-            let message = unknown_message(name, known, is_parameter);
+            let message = unknown_message(name, known, path.is_empty());
             self.put(joined(path, name), message);
         }
     }
 
     pub(super) fn put(&mut self, path: String, message: String) {
-        let base = self.part.path;
-        let path = match (base.is_empty(), path.is_empty()) {
-            (true, _) => path,
-            (false, true) => base.to_owned(),
-            (false, false) if path.starts_with('[') => format!("{base}{path}"),
-            (false, false) => format!("{base}.{path}"),
-        };
-        self.collector.put(path, message);
+        let is_full = self.messages.len() >= MAX_MESSAGES;
+        match self.messages.get_mut(&path) {
+            None if is_full => {
+                let more = "More parameters are invalid";
+                self.messages.insert("…".into(), more.into());
+            }
+            None => {
+                self.messages.insert(path, message);
+            }
+            Some(existing) if existing.contains(&message) => {}
+            Some(existing) => {
+                existing.push_str("; ");
+                existing.push_str(&message);
+            }
+        }
     }
+}
+
+/// Returns the message for a value whose errors are not known in detail.
+pub(super) fn of_whole(schema: &Value) -> String {
+    let text = if schema.get("oneOf").or(schema.get("anyOf")).is_some() {
+        NO_FORM
+    } else {
+        "Does not satisfy the tool's definition"
+    };
+    text.to_owned()
 }
 
 /// Returns true if the error is about a keyword for unknown properties, and not about a property

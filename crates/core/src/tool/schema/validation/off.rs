@@ -9,11 +9,12 @@ pub struct Validator {
     knows_schema: bool,
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    reason = "the same signatures as with the feature"
+)]
 impl Validator {
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "the same signature as with the feature"
-    )]
     pub(super) fn of(schema: &Value, _: bool) -> Result<Self, String> {
         let knows_schema = fast_check::knows(schema);
         Ok(Self { knows_schema })
@@ -25,14 +26,12 @@ impl Validator {
         !self.knows_schema
     }
 
-    #[expect(clippy::unused_self, reason = "the same signature as with the feature")]
     pub(super) fn messages(&self, _: &Value, _: &Value, root: &str) -> ParameterErrors {
         let message = "Does not satisfy the tool's definition";
         [(root.to_owned(), message.to_owned())].into()
     }
 
-    #[expect(clippy::unused_self, reason = "the same signature as with the feature")]
-    pub(super) fn rejecting_keywords(&self, _: &Value) -> Vec<String> {
+    pub(super) fn rejecting_keywords(&self, _: &Value, _: &Value) -> Vec<String> {
         vec!["the schema as a whole".to_owned()]
     }
 }

@@ -87,17 +87,12 @@ fn the_table_has_the_keywords_of_all_drafts() {
 #[test]
 fn newer_keywords_are_those_of_draft_2020_12_that_decide_something() {
     // They identify, define or describe schemas.
-    let undecisive = [
-        "$anchor",
-        "$defs",
-        "$dynamicAnchor",
-        "contentSchema",
-        "deprecated",
-    ];
+    let undecisive = "$anchor $defs $dynamicAnchor contentSchema deprecated";
     let known = holds_in(&[&meta::DRAFT7]);
     let current = of_2020_12();
+    let is_undecisive = |it: &str| undecisive.split(' ').any(|name| name == it);
     let is_expected =
-        |it: &str| current.contains_key(it) && !known.contains_key(it) && !undecisive.contains(&it);
+        |it: &str| current.contains_key(it) && !known.contains_key(it) && !is_undecisive(it);
     for name in of_all_drafts().keys() {
         assert_eq!(is_newer(name), is_expected(name), "{name}");
     }
@@ -106,11 +101,8 @@ fn newer_keywords_are_those_of_draft_2020_12_that_decide_something() {
 #[test]
 fn branches_are_the_keywords_of_that_role() {
     for name in of_all_drafts().keys() {
-        assert_eq!(
-            BRANCHES.contains(&&**name),
-            has_role(name, &[Branch]),
-            "{name}"
-        );
+        let is_branch = BRANCHES.contains(&&**name);
+        assert_eq!(is_branch, has_role(name, &[Branch]), "{name}");
     }
 }
 
