@@ -3,18 +3,14 @@
 //! All clients time out, limit the size of responses, follow no redirects, and never print their
 //! credentials. `lambda_tools` re-exports them as its module `client`.
 
-mod credentials;
 mod error;
 mod http;
 pub mod opentool;
 mod options;
 pub mod oxp;
-mod response;
-mod retry;
 
-pub use credentials::JwtSigner;
 pub use error::ClientError;
-pub use options::ClientOptions;
+pub use options::{ClientOptions, JwtSigner};
 pub use oxp::{
     AuthorizationChallenge, CallOutcome, CallReply, CallRequest, InvalidInput, MissingRequirements,
     ServerError, ToolError,

@@ -18,8 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ClientError, ClientOptions,
-    http::{ClientRequest, HttpClient},
-    response::ReceivedResponse,
+    http::{ClientRequest, HttpClient, ReceivedResponse, decode},
 };
 
 /// A client for one server.
@@ -108,8 +107,13 @@ impl OpenToolClient {
             "params": call.arguments,
             "id": call.id,
         });
-        let body = Some(body.to_string());
-        let response = self.exchange("call", body).await?;
+        let request = ClientRequest {
+            path: "call",
+            body: Some(body.to_string()),
+            ..ClientRequest::default()
+        };
+        let http = &self.http;
+        let response = http.exchange(&request, http.options.timeout).await?;
         tool_return(&response, &call.id)
     }
 
@@ -119,65 +123,42 @@ impl OpenToolClient {
     /// # Errors
     /// The server did not respond with a document.
     pub async fn load(&self) -> Result<Option<Map<String, Value>>, ClientError> {
-        let response = self.exchange("load", None).await?;
-        if response.status != StatusCode::OK {
-            return Err(response.status_error());
-        }
+        let request = ClientRequest {
+            path: "load",
+            ..ClientRequest::default()
+        };
+        let http = &self.http;
+        let response = http.exchange(&request, http.options.timeout).await?;
+        response.require_ok()?;
         if response.body.is_empty() {
             return Ok(None);
         }
-        let document: Option<Map<_, _>> = response.decode()?;
+        let document: Option<Map<_, _>> = decode(response.json()?)?;
         Ok(document.filter(|it| !it.is_empty()))
     }
-
-    async fn exchange(
-        &self,
-        path: &'static str,
-        body: Option<String>,
-    ) -> Result<ReceivedResponse, ClientError> {
-        let request = ClientRequest {
-            path,
-            body,
-            ..ClientRequest::default()
-        };
-        let timeout = self.http.options.timeout;
-        self.http.exchange(&request, timeout).await
-    }
-}
-
-#[derive(Deserialize)]
-struct RpcReply {
-    result: Option<Map<String, Value>>,
-    error: Option<RpcError>,
-    #[serde(default)]
-    id: Value,
-}
-
-#[derive(Deserialize)]
-struct RpcError {
-    code: Option<i64>,
-    message: Option<String>,
 }
 
 fn tool_return(response: &ReceivedResponse, id: &str) -> Result<ToolReturn, ClientError> {
-    let status = response.status;
     // Some servers send errors with the status 200, others with that of the error.
-    let reply = response.decode::<RpcReply>();
-    let error = reply.as_ref().ok().and_then(|it| it.error.as_ref());
-    if let Some(error) = error.filter(|_| status != StatusCode::UNAUTHORIZED) {
-        let message = error.message.as_deref().unwrap_or("The call failed");
-        let message = response.redacted(message);
-        let code = error.code;
-        return Err(ClientError::Call { code, message });
+    let reply = response.json();
+    let error = reply.as_ref().ok().map(|it| &it["error"]);
+    let is_error = |it: &&Value| it.is_object() && response.status != StatusCode::UNAUTHORIZED;
+    if let Some(error) = error.filter(is_error) {
+        let message = error["message"].as_str().unwrap_or("The call failed");
+        return Err(ClientError::Call {
+            code: error["code"].as_i64(),
+            message: response.redacted(message),
+        });
     }
-    if status != StatusCode::OK {
-        return Err(response.status_error());
+    response.require_ok()?;
+    let mut reply = reply?;
+    match reply.get_mut("result").map(Value::take) {
+        Some(Value::Object(result)) if reply["id"] == id => Ok(ToolReturn {
+            id: id.to_owned(),
+            result,
+        }),
+        _ => Err(ClientError::Unreadable(
+            "it has no result of this call".into(),
+        )),
     }
-    let reply = reply?;
-    let missing = || ClientError::Unreadable("it has no result of this call".into());
-    let result = reply.result.filter(|_| reply.id == id);
-    Ok(ToolReturn {
-        id: id.to_owned(),
-        result: result.ok_or_else(missing)?,
-    })
 }

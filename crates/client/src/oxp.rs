@@ -4,25 +4,24 @@
 //! retries where the server says that this may help, and returns every kind of response as data.
 
 mod call;
-mod list;
 mod outcome;
-mod reply;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use lambda_tools_core::{ToolDefinition, wire};
+use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
     ClientError, ClientOptions,
-    http::{ClientRequest, HttpClient},
-    response::ReceivedResponse,
+    http::{ClientRequest, HttpClient, ReceivedResponse, decode},
 };
 
 pub use call::{CallRequest, Dialect};
 pub use outcome::{
-    AuthorizationChallenge, CallOutcome, InvalidInput, MissingRequirements, ServerError, ToolError,
+    AuthorizationChallenge, CallOutcome, CallReply, InvalidInput, MissingRequirements, ServerError,
+    ToolError,
 };
-pub use reply::CallReply;
 
 const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
 const VERSION: HeaderName = HeaderName::from_static(wire::oxp::VERSION_HEADER);
@@ -67,7 +66,7 @@ impl OxpClient {
             headers: self.version(),
             ..ClientRequest::default()
         };
-        let read = |response: &ReceivedResponse| (list::tools_in(response), None);
+        let read = |response: &ReceivedResponse| (tools_in(response), None);
         self.http.exchange_with_retries(&request, read).await
     }
 
@@ -100,5 +99,34 @@ impl OxpClient {
             Dialect::Header => HeaderMap::from_iter([(VERSION, value)]),
             Dialect::Schema | Dialect::Otc => HeaderMap::new(),
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct ToolListBody {
+    items: Option<Vec<ToolDefinition>>,
+    tools: Option<Vec<ToolDefinition>>,
+}
+
+/// Reads OXP's `items` or OTC's `tools`; if a server sends both, they are the same list.
+fn tools_in(response: &ReceivedResponse) -> Result<Vec<ToolDefinition>, ClientError> {
+    response.require_ok()?;
+    let list: ToolListBody = decode(response.json()?)?;
+    let missing = || ClientError::Unreadable("it has neither 'items' nor 'tools'".to_owned());
+    let mut definitions = list.items.or(list.tools).ok_or_else(missing)?;
+    for definition in &mut definitions {
+        unwrap_parameters(&mut definition.input_schema);
+    }
+    Ok(definitions)
+}
+
+/// Removes a wrapper: two of the dialects send the schema as `{"parameters": …}`, which is not a
+/// JSON Schema keyword.
+fn unwrap_parameters(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut()
+        && object.len() == 1
+        && let Some(parameters) = object.get_mut("parameters")
+    {
+        *schema = parameters.take();
     }
 }

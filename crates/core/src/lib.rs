@@ -33,9 +33,6 @@ pub mod addresses;
 pub mod clock;
 #[doc(hidden)]
 pub mod json;
-#[cfg(feature = "http")]
-#[doc(hidden)]
-pub mod retry_after;
 #[doc(hidden)]
 pub mod secret;
 pub mod testing;
@@ -49,7 +46,6 @@ pub mod wire;
 pub use secret::Secret;
 pub use tool::{
     DEFAULT_TIMEOUT, Tool,
-    build_error::BuildError,
     caller::{AccessToken, Caller},
     content::Content,
     context::Context,
@@ -58,7 +54,7 @@ pub use tool::{
     handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
     id::{IdError, ToolId},
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
-    toolkit::Toolkit,
+    toolkit::{BuildError, Toolkit},
 };
 
 // The crates whose types are part of this crate's interface.

@@ -4,7 +4,6 @@
 //! built on first use.
 
 pub mod agentcore;
-pub(crate) mod build_error;
 pub mod caller;
 pub mod content;
 pub mod context;

@@ -6,7 +6,7 @@ use lambda_tools_core::{
     Secret,
     wire::oxp::{OTC_SCHEMA, SCHEMA},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A dialect of calls; all three carry the same data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl CallRequest {
             tool_id: tool_id.into(),
             call_id: None,
             trace_id: None,
-            input: Value::Object(Map::new()),
+            input: json!({}),
             user_id: None,
             tokens: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -112,22 +112,9 @@ impl CallRequest {
         if let Some(trace_id) = &self.trace_id {
             request["trace_id"] = json!(trace_id);
         }
-        let context = self.context();
-        if !context.is_empty() {
-            request["context"] = Value::Object(context);
-        }
-        let body = match dialect {
-            Dialect::Header => request,
-            Dialect::Schema => json!({"$schema": SCHEMA, "request": request}),
-            Dialect::Otc => json!({"$schema": OTC_SCHEMA, "request": request}),
-        };
-        body.to_string()
-    }
-
-    fn context(&self) -> Map<String, Value> {
-        let mut context = Map::new();
+        let mut context = Value::Null;
         if let Some(user_id) = &self.user_id {
-            context.insert("user_id".into(), json!(user_id));
+            context["user_id"] = json!(user_id);
         }
         for (list, secrets, name) in [
             ("authorization", &self.tokens, "token"),
@@ -135,9 +122,17 @@ impl CallRequest {
         ] {
             let item = |(id, value): (&String, &Secret)| json!({"id": id, name: value.expose()});
             if !secrets.is_empty() {
-                context.insert(list.into(), secrets.iter().map(item).collect());
+                context[list] = secrets.iter().map(item).collect();
             }
         }
-        context
+        if !context.is_null() {
+            request["context"] = context;
+        }
+        let body = match dialect {
+            Dialect::Header => request,
+            Dialect::Schema => json!({"$schema": SCHEMA, "request": request}),
+            Dialect::Otc => json!({"$schema": OTC_SCHEMA, "request": request}),
+        };
+        body.to_string()
     }
 }

@@ -2,20 +2,30 @@
 //!
 //! A tool that asks ends with a failure that carries the question; the client repeats the call with
 //! the answer. Nothing is kept in between, so any instance can handle the repeated call.
-
-mod form;
+//!
+//! Clients show a question as a form, with one field for each property, and refuse forms with
+//! anything that the specification does not list (MCP 2026-07-28, Elicitation, Requested Schema).
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{
     failure::{Failure, Question},
-    schema::{self, ParameterErrors, Schema},
+    schema::{
+        self, ParameterErrors, Schema,
+        reduced::{appended, take_description},
+        vocabulary::{
+            Role::{Branch, Condition, OtherPart, Reference},
+            has_role,
+        },
+    },
 };
-use form::form_of;
+
+/// The formats that a form may have.
+const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 
 /// A user's answer to a question.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -78,31 +88,80 @@ fn decode<T: DeserializeOwned + JsonSchema>(
     result.map_err(|error| error.explained(schema.value()))
 }
 
+/// Returns the form for an answer with this schema, or the reason why there is none.
+fn form_of(schema: &Value) -> Result<Value, String> {
+    let properties = schema["properties"].as_object();
+    let properties = properties.filter(|it| !it.is_empty());
+    let mut keywords = schema.as_object().into_iter().flatten();
+    let decides_more =
+        keywords.any(|(it, _)| has_role(it, &[Reference, Branch, Condition, OtherPart]));
+    let Some(properties) = properties.filter(|_| !decides_more) else {
+        return Err("An answer is a struct with at least one field, and no enum.".to_owned());
+    };
+    let mut fields = Map::new();
+    for (name, property) in properties {
+        let field = field_of(property).ok_or_else(|| {
+            format!(
+                "The answer's field '{name}' cannot be asked for: a form has only texts, numbers, \
+                 booleans, constants (enums without data) and lists of constants."
+            )
+        })?;
+        fields.insert(name.clone(), field);
+    }
+    let mut form = json!({"type": "object", "properties": fields});
+    if let Some(required) = schema.get("required") {
+        form["required"] = required.clone();
+    }
+    Ok(form)
+}
+
+/// Returns a field, without the keywords that a form cannot have; they become part of its
+/// description.
+fn field_of(property: &Value) -> Option<Value> {
+    let is_allowed: fn(&str, &Value) -> bool = match property["type"].as_str()? {
+        "string" if property.get("enum").is_some() => |keyword, _| keyword == "enum",
+        "string" => |keyword, value| match keyword {
+            "format" => FORMATS.iter().any(|format| value == format),
+            _ => ["minLength", "maxLength"].contains(&keyword),
+        },
+        "number" | "integer" if property.get("enum").is_none() => {
+            |keyword, _| ["minimum", "maximum"].contains(&keyword)
+        }
+        "boolean" if property.get("enum").is_none() => |_, _| false,
+        "array" if is_constant(&property["items"]) => {
+            |keyword, _| ["items", "minItems", "maxItems"].contains(&keyword)
+        }
+        _ => return None,
+    };
+    let mut field = Map::new();
+    let mut others = Map::new();
+    for (keyword, value) in property.as_object()? {
+        let is_common = ["type", "description", "default"].contains(&&**keyword);
+        let target = if is_common || is_allowed(keyword, value) {
+            &mut field
+        } else {
+            &mut others
+        };
+        target.insert(keyword.clone(), value.clone());
+    }
+    if let Some(items) = field.get_mut("items") {
+        *items = json!({"type": "string", "enum": items["enum"]});
+    }
+    if !others.is_empty() {
+        let note = format!("JSON Schema: {}", Value::from(others));
+        let description = appended(take_description(&mut field), &[note]);
+        field.insert("description".into(), description.into());
+    }
+    Some(field.into())
+}
+
+fn is_constant(schema: &Value) -> bool {
+    schema["type"] == "string" && schema["enum"].is_array()
+}
+
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-    use serde_json::json;
-
     use super::*;
-
-    /// Returns the failure of a tool that asks and has no answer.
-    fn asked<T: DeserializeOwned + JsonSchema>() -> Failure {
-        let answer = answer_in::<T>(&Answers::default(), "key", String::new());
-        answer.err().unwrap()
-    }
-
-    #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is used")]
-    struct Booking {
-        name: String,
-    }
-
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(rename_all = "lowercase")]
-    enum Meal {
-        Lunch,
-        Dinner,
-    }
 
     #[test]
     fn a_client_may_send_other_fields_or_none() {
@@ -117,81 +176,49 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_answer_that_the_schema_forbids_is_asked_for_again() {
-        #[derive(Debug, Deserialize, JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is used")]
-        struct Stay {
-            #[schemars(range(min = 1))]
-            nights: i32,
-        }
-        let answer = Answer::Accepted(json!({"nights": 0}));
-        let answers = Answers::from([("stay".to_owned(), answer)]);
-        let failure = answer_in::<Stay>(&answers, "stay", "How long?".into()).unwrap_err();
-        assert!(failure.parts().question.is_some());
-        let start = "How long?\nThe previous answer was invalid:";
-        let message = &failure.parts().message;
-        assert!(message.starts_with(start), "{message}");
-    }
+    /// Schemas of fields, and the fields of forms that they become.
+    const FIELDS: &str = r#"
+{"type": "string", "format": "ipv4", "description": "Where from."} => {"type": "string", "description": "Where from. JSON Schema: {\"format\":\"ipv4\"}"}
+{"type": "string", "pattern": "^[A-Z]{2}$"} => {"type": "string", "description": "JSON Schema: {\"pattern\":\"^[A-Z]{2}$\"}"}
+{"type": "number", "multipleOf": 5} => {"type": "number", "description": "JSON Schema: {\"multipleOf\":5}"}
+{"type": "string", "format": "email"} => {"type": "string", "format": "email"}
+{"type": "array", "items": {"type": "string", "enum": ["lunch"], "title": "A meal"}} => {"type": "array", "items": {"type": "string", "enum": ["lunch"]}}
+{"type": "array", "items": {"type": "string"}} => none
+{"type": "object", "properties": {"name": {"type": "string"}}} => none
+"#;
 
     #[test]
     fn a_form_has_only_the_keywords_of_the_specification() {
-        #[derive(Deserialize, JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is used")]
-        struct Odd {
-            /// Where from.
-            address: std::net::Ipv4Addr,
-            #[schemars(regex(pattern = "^[A-Z]{2}$"))]
-            country: String,
-            #[schemars(extend("multipleOf" = 5))]
-            step: f64,
-            #[schemars(email)]
-            mail: String,
-            meals: Vec<Meal>,
+        for row in FIELDS.lines().skip(1) {
+            let (property, field) = row.split_once(" => ").unwrap();
+            let property: Value = property.parse().unwrap();
+            let form = form_of(&json!({"properties": {"p": property}}));
+            match field.parse::<Value>() {
+                Ok(field) => assert_eq!(form.unwrap()["properties"]["p"], field),
+                Err(_) => assert!(form.unwrap_err().contains("'p'"), "{property}"),
+            }
         }
-        let failure = asked::<Odd>();
-        let form = &failure.parts().question.as_ref().unwrap().form;
-        let expected = json!({
-            "address": {"type": "string",
-                "description": "Where from. JSON Schema: {\"format\":\"ipv4\"}"},
-            "country": {"type": "string",
-                "description": "JSON Schema: {\"pattern\":\"^[A-Z]{2}$\"}"},
-            "step": {"type": "number", "description": "JSON Schema: {\"multipleOf\":5}"},
-            "mail": {"type": "string", "format": "email"},
-            "meals": {"type": "array", "items": {"type": "string", "enum": ["lunch", "dinner"]}},
-        });
-        assert_eq!(form["properties"], expected);
+        let text = json!({"p": {"type": "string"}});
+        for whole in [json!({}), json!({"properties": text, "oneOf": []})] {
+            assert!(form_of(&whole).is_err(), "{whole}");
+        }
     }
 
+    /// A unit test with answers finds the mistake, too.
     #[test]
-    fn nested_fields_and_flattened_enums_cannot_be_asked_for() {
+    fn an_impossible_question_has_no_answer() {
         #[derive(Deserialize, JsonSchema)]
         #[expect(dead_code, reason = "only its schema is used")]
         struct Nested {
-            inner: Booking,
+            inner: Vec<u8>,
         }
-        #[derive(Deserialize, JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is used")]
-        struct Flat {
-            name: String,
-            #[serde(flatten)]
-            kind: Kind,
-        }
-        #[derive(Deserialize, JsonSchema)]
-        #[serde(tag = "kind")]
-        #[expect(dead_code, reason = "only its schema is used")]
-        enum Kind {
-            A { a: u8 },
-            B { b: u8 },
-        }
-        for failure in [asked::<Nested>(), asked::<Flat>(), asked::<Value>()] {
+        let declined = Answers::from([("key".to_owned(), Answer::Declined)]);
+        for answers in [Answers::new(), declined] {
+            let failure = answer_in::<Nested>(&answers, "key", String::new());
+            let failure = failure.err().unwrap();
             assert!(failure.parts().question.is_none());
+            let detail = failure.parts().developer_message.as_deref().unwrap();
+            assert!(detail.contains("'inner'"), "{detail}");
         }
-        let failure = asked::<Nested>();
-        let detail = failure.parts().developer_message.as_deref().unwrap();
-        assert!(detail.contains("'inner'"), "{detail}");
-        // Also if there is an answer, as in a unit test.
-        let answers = Answers::from([("key".to_owned(), Answer::Declined)]);
-        assert!(answer_in::<Nested>(&answers, "key", String::new()).is_err());
     }
 }

@@ -3,8 +3,6 @@
 //! A toolkit that was built is valid: whatever can be wrong with a definition is reported when it
 //! is built, all of it at once, so that nobody fixes one mistake only to meet the next.
 
-mod check;
-
 use std::{
     collections::HashMap,
     fmt,
@@ -14,9 +12,13 @@ use std::{
 
 use semver::Version;
 
-use super::{id::Selector, parts::ToolParts, schema};
-use crate::{BuildError, Tool, ToolDefinition, ToolId};
-use check::{mistakes_in, problem};
+use super::{
+    definition::name_of,
+    id::Selector,
+    parts::ToolParts,
+    schema::{self, Schema},
+};
+use crate::{Tool, ToolDefinition, ToolId};
 
 /// A set of tools served together.
 ///
@@ -163,26 +165,19 @@ impl Toolkit {
             let closest = self.closest(&selector.qualified, is_listed);
             return Err(ToolNotFound::Tool { closest });
         };
-        let version_of = |index: usize| self.entries[index].id.version();
-        let mut indices = versions.iter().copied();
-        let matching = match &selector.version {
-            None => indices.next(),
-            Some(version) => indices.find(|index| version_of(*index) == version),
+        let Some(version) = &selector.version else {
+            return Ok(self.entries[versions[0]].clone());
         };
-        match (matching, &selector.version) {
-            (None, Some(version)) => {
-                let listed = versions.iter().rev().copied();
-                let listed = listed.filter(|index| is_listed(&self.entries[*index]));
-                Err(ToolNotFound::Version {
-                    version: version.clone(),
-                    available: listed.map(|index| version_of(index).clone()).collect(),
-                })
-            }
-            (index, _) => {
-                let index = index.expect("a tool has a version");
-                Ok(self.entries[index].clone())
-            }
+        let mut entries = versions.iter().map(|index| &self.entries[*index]);
+        if let Some(entry) = entries.find(|it| it.id.version() == version) {
+            return Ok(entry.clone());
         }
+        let entries = versions.iter().rev().map(|index| &self.entries[*index]);
+        let listed = entries.filter(|it| is_listed(it));
+        Err(ToolNotFound::Version {
+            version: version.clone(),
+            available: listed.map(|it| it.id.version().clone()).collect(),
+        })
     }
 
     fn closest(&self, qualified: &str, is_listed: impl Fn(&ToolEntry) -> bool) -> Option<String> {
@@ -216,6 +211,81 @@ impl Toolkit {
             }
         }
     }
+
+    /// Checks that no two tools have the same name, by which models call them.
+    fn check_names(&self, problems: &mut Vec<String>) {
+        let mut owners: HashMap<String, &ToolEntry> = HashMap::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let name = name_of(&entry.id, &entry.tool);
+            if !is_name(&name) {
+                let text = "its name must be 1 to 64 letters, digits, underscores or dashes; \
+                            set one with .name(…)";
+                problems.push(problem(&entry.tool, text));
+            }
+            let owner = *owners.entry(name).or_insert(entry);
+            if owner.id.qualified() != entry.id.qualified() {
+                let text = format!("{} has the same name; set another with .name(…)", owner.id);
+                problems.push(problem(&entry.tool, &text));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Toolkit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.entries.iter().map(|entry| entry.id.to_string());
+        f.debug_list().entries(ids).finish()
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+/// Returns the mistakes in one tool's definition, except in its id.
+fn mistakes_in(tool: &ToolParts) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    let from_type = tool.input.value()["description"].as_str();
+    let description = tool.description.as_deref().or(from_type);
+    if description.is_none_or(|text| text.trim().is_empty()) {
+        mistakes.push(
+            "it has no description; write a doc comment on the input type or call \
+             .description(…)"
+                .to_owned(),
+        );
+    }
+    if tool.input.value()["type"] != "object" {
+        mistakes.push("its input is not an object; take a struct with named fields".to_owned());
+    }
+    let undescribed = schema::undescribed_properties(tool.input.value());
+    if !undescribed.is_empty() {
+        let names = undescribed.join(", ");
+        mistakes.push(format!("these parameters have no description: {names}"));
+    }
+    for id in tool.requirements.invalid_ids() {
+        mistakes.push(format!("the required id {id:?} is empty or declared twice"));
+    }
+    add_schema_mistakes("input", &tool.input, &mut mistakes);
+    if !tool.output.value().is_null() {
+        add_schema_mistakes("output", &tool.output, &mut mistakes);
+    }
+    mistakes
+}
+
+fn add_schema_mistakes(which: &str, schema: &Schema, mistakes: &mut Vec<String>) {
+    if let Some(reference) = schema::forbidden_reference(schema.value()) {
+        mistakes.push(format!(
+            "its {which} schema uses {reference}; definitions must be inlined, so the type must \
+             not contain itself"
+        ));
+    } else if let Err(error) = schema.compile() {
+        mistakes.push(format!("its {which} schema is not a JSON Schema: {error}"));
+    }
+}
+
+fn problem(tool: &ToolParts, text: &str) -> String {
+    format!("{} ({}): {text}", tool.id, tool.defined_at)
 }
 
 /// Returns the most likely intended name among `count` known ones; `separator` divides toolkit and
@@ -245,11 +315,6 @@ fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
         if one.eq_ignore_ascii_case(other) {
             return 1.0;
         }
-        let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
-        // Less than half as long is never similar.
-        if short * 2 < long {
-            return 0.0;
-        }
         strsim::normalized_damerau_levenshtein(one, other)
     };
     match (one.split_once(separator), other.split_once(separator)) {
@@ -258,9 +323,42 @@ fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
     }
 }
 
-impl fmt::Debug for Toolkit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids = self.entries.iter().map(|entry| entry.id.to_string());
-        f.debug_list().entries(ids).finish()
+/// All mistakes in a toolkit's definitions, one line each.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BuildError {
+    problems: Vec<String>,
+}
+
+impl BuildError {
+    fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Self { problems })
+        }
+    }
+
+    /// Returns the mistakes, each with its tool and the line that defines it.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
     }
 }
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the tools cannot be served:")?;
+        self.problems
+            .iter()
+            .try_for_each(|problem| write!(f, "\n  - {problem}"))
+    }
+}
+
+/// The same as `Display`: `main` prints its error with `Debug`.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for BuildError {}

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use http::header::{HeaderName, LOCATION};
-use lambda_tools_core::{
-    Context, Failure, text::clipped, tool::failure::response::api_error::ApiError,
-};
+use lambda_tools_core::{Context, Failure, text::clipped, tool::failure::response::ApiError};
 use reqwest::Response;
 
 use crate::plan::ApiTool;
