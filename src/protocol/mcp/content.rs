@@ -53,12 +53,12 @@ impl<'a> ContentBlock<'a> {
         format: &McpFormat,
         outcome: &Outcome,
         number: usize,
-        content: &'a EncodedContent<'a>,
+        content: &'a EncodedContent,
     ) -> Self {
-        let mime_type = &*content.media_type.0;
+        let mime_type = &*content.media_type;
         let kind = mime_type.split('/').next().unwrap_or_default();
-        let text = content.text.as_ref().map(|it| &*it.0);
-        let data = content.data.as_ref().map(|it| &*it.0);
+        let text = content.text.as_deref();
+        let data = content.data.as_deref();
         let has_audio = format.revision > Some(Revision::V2024_11_05);
         match (&content.uri, text, data) {
             (None, Some(text), _) => Self::Text {
@@ -74,7 +74,7 @@ impl<'a> ContentBlock<'a> {
             (uri, text, data) => Self::Resource {
                 resource: Resource {
                     uri: match uri {
-                        Some(uri) => uri.0.to_string(),
+                        Some(uri) => uri.clone(),
                         None => uri_of(outcome, number),
                     },
                     mime_type,

@@ -43,99 +43,76 @@ use super::output::Output;
 /// do the limits of the store of calls: a repeated call gets no second copy of
 /// content that is too large to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
-    media_type: Cow<'static, str>,
-    data: ContentData,
-    uri: Option<String>,
-}
+pub struct Content(EncodedContent);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ContentData {
-    Text(String),
-    Bytes(Vec<u8>),
+/// The JSON of content.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncodedContent {
+    pub media_type: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Base64, RFC 4648, section 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
 }
 
 impl Content {
     /// Creates a text, of the media type `text/plain`.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            media_type: Cow::Borrowed("text/plain"),
-            data: ContentData::Text(text.into()),
+        Self(EncodedContent {
+            media_type: "text/plain".into(),
+            text: Some(text.into()),
+            data: None,
             uri: None,
-        }
+        })
     }
 
     /// Creates bytes of a media type, such as `image/png`. A call whose tool returns an invalid
     /// media type fails.
     pub fn bytes(media_type: impl Into<Cow<'static, str>>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self {
+        Self(EncodedContent {
             media_type: media_type.into(),
-            data: ContentData::Bytes(bytes.into()),
+            text: None,
+            data: Some(STANDARD.encode(bytes.into())),
             uri: None,
-        }
+        })
     }
 
     /// Sets the media type of text, such as `text/markdown`.
     #[must_use]
     pub fn media_type(mut self, media_type: impl Into<Cow<'static, str>>) -> Self {
-        self.media_type = media_type.into();
+        self.0.media_type = media_type.into();
         self
     }
 
     /// Sets the URI that identifies the content, such as `file:///report.pdf`.
     #[must_use]
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
-        self.uri = Some(uri.into());
+        self.0.uri = Some(uri.into());
         self
     }
 }
 
-/// The JSON of content.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct EncodedContent<'a> {
-    #[serde(borrow)]
-    pub media_type: BorrowedText<'a>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<BorrowedText<'a>>,
-    /// Base64, RFC 4648, section 4.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<BorrowedText<'a>>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub uri: Option<BorrowedText<'a>>,
-}
-
-/// A text that is not copied: serde would copy the text of an `Option<Cow<str>>`.
-#[derive(Deserialize, Serialize)]
-#[serde(transparent)]
-pub struct BorrowedText<'a>(#[serde(borrow)] pub Cow<'a, str>);
-
 impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let EncodedContent {
+            media_type, uri, ..
+        } = &self.0;
         // `Mime` takes an empty subtype.
-        let media_type = self.media_type.parse::<Mime>();
-        if !media_type.is_ok_and(|it| it.subtype() != "") {
-            let detail = format!("{:?} is not a media type", self.media_type);
+        let is_valid = media_type
+            .parse::<Mime>()
+            .is_ok_and(|it| it.subtype() != "");
+        if !is_valid {
+            let detail = format!("{media_type:?} is not a media type");
             return Err(S::Error::custom(detail));
         }
-        if let Some(uri) = self.uri.as_deref().filter(|uri| !is_uri(uri)) {
+        if let Some(uri) = uri.as_deref().filter(|uri| !is_uri(uri)) {
             return Err(S::Error::custom(format!("{uri:?} is not a URI")));
         }
-        let borrowed = |text| Some(BorrowedText(Cow::Borrowed(text)));
-        let (text, data) = match &self.data {
-            ContentData::Text(text) => (borrowed(text.as_str()), None),
-            ContentData::Bytes(bytes) => {
-                let data = Cow::Owned(STANDARD.encode(bytes));
-                (None, Some(BorrowedText(data)))
-            }
-        };
-        let encoded = EncodedContent {
-            media_type: BorrowedText(Cow::Borrowed(&self.media_type)),
-            text,
-            data,
-            uri: self.uri.as_deref().and_then(borrowed),
-        };
-        encoded.serialize(serializer)
+        self.0.serialize(serializer)
     }
 }
 
@@ -191,13 +168,12 @@ pub(crate) fn is_content<T: 'static>() -> bool {
 impl Output {
     /// Returns the output of a tool that returns content; `None` if it is anything else, such as
     /// the recorded output of another version of the tool.
-    pub fn content(&self) -> Option<Vec<EncodedContent<'_>>> {
+    pub fn content(&self) -> Option<Vec<EncodedContent>> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum OneOrMany<'a> {
-            #[serde(borrow)]
-            One(EncodedContent<'a>),
-            Many(Vec<EncodedContent<'a>>),
+        enum OneOrMany {
+            One(EncodedContent),
+            Many(Vec<EncodedContent>),
         }
         let content = match self {
             Self::Value(value) => OneOrMany::deserialize(value).ok()?,
@@ -230,23 +206,10 @@ mod tests {
 
     #[test]
     fn a_media_type_has_a_type_and_a_subtype() {
-        for valid in [
-            "image/png",
-            "text/html; charset=utf-8",
-            "application/ld+json",
-        ] {
+        for valid in ["image/png", "text/html; charset=utf-8", "a/b+c"] {
             assert!(to_value(&Content::bytes(valid, [])).is_ok(), "{valid}");
         }
-        for invalid in [
-            "",
-            "png",
-            "image/",
-            "/png",
-            "image/png/x",
-            "image /png",
-            " image/png",
-            "a/b; \n",
-        ] {
+        for invalid in ",png,image/,/png,image/png/x,image /png, image/png,a/b; \n".split(',') {
             assert!(to_value(&Content::bytes(invalid, [])).is_err(), "{invalid}");
         }
     }
@@ -269,14 +232,11 @@ mod tests {
         let json = serde_json::value::to_raw_value(&value).unwrap();
         for output in [Output::Value(value), Output::Json(json)] {
             let content = output.content().unwrap();
-            assert_eq!(content[0].text.as_ref().map(|it| &*it.0), Some("\"é\""));
-            assert_eq!(content[1].data.as_ref().map(|it| &*it.0), Some("AQ=="));
+            assert_eq!(content[0].text.as_deref(), Some("\"é\""));
+            assert_eq!(content[1].data.as_deref(), Some("AQ=="));
         }
-        assert!(
-            Output::Value(json!({"media_type": "a/b", "other": 1}))
-                .content()
-                .is_none()
-        );
-        assert!(Output::Value(json!(7)).content().is_none());
+        for other in [json!({"media_type": "a/b", "other": 1}), json!(7)] {
+            assert!(Output::Value(other).content().is_none());
+        }
     }
 }
