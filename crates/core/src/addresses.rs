@@ -71,12 +71,7 @@ mod tests {
         for address in addresses.split(' ') {
             assert!(!is_global(address.parse().unwrap()), "{address}");
         }
-        for address in [
-            "1.1.1.1",
-            "160.79.104.10",
-            "2606:4700:4700::1111",
-            "::ffff:1.1.1.1",
-        ] {
+        for address in "1.1.1.1 160.79.104.10 2606:4700:4700::1111 ::ffff:1.1.1.1".split(' ') {
             assert!(is_global(address.parse().unwrap()), "{address}");
         }
     }

@@ -137,10 +137,8 @@ impl ContextBuilder {
     /// Makes the call one whose task the client has [cancelled](Context::is_cancelled).
     #[must_use]
     pub fn cancelled(mut self) -> Self {
-        let follower = self
-            .inner
-            .follower
-            .get_or_insert_with(|| Follower::new(|_| {}));
+        let follower = &mut self.inner.follower;
+        let follower = follower.get_or_insert_with(|| Follower::new(|_| {}));
         follower.cancel();
         self
     }

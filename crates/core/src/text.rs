@@ -36,13 +36,8 @@ pub fn without_paths(mut text: &str) -> String {
             .trim_end_matches(|it| "):,;.'`".contains(it));
         let host = url.split(['/', '\\', '?', '#']).next().unwrap_or_default();
         let path = if host.len() < url.len() { "/…" } else { "" };
-        plain += &[
-            before,
-            "://",
-            host.rsplit('@').next().unwrap_or_default(),
-            path,
-        ]
-        .concat();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        plain += &[before, "://", host, path].concat();
         text = &rest[url.len()..];
     }
     plain + text

@@ -7,7 +7,7 @@
 
 mod encodings;
 
-use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use aho_corasick::{Anchored, automaton::Automaton, nfa::contiguous::NFA};
 use percent_encoding::percent_decode;
@@ -42,12 +42,6 @@ pub struct Redaction {
     automaton: NFA,
     /// The automaton's patterns, and their placeholders.
     patterns: Vec<(String, Arc<str>)>,
-}
-
-impl fmt::Debug for Redaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Redaction")
-    }
 }
 
 /// A part of a text that holds one or several secrets, which overlap.
@@ -168,14 +162,10 @@ impl Redaction {
             }
             all.push(new);
         }
-        let marks = (0..text.len())
-            .rev()
-            .filter(|at| text[*at..].starts_with(CUT));
-        all.extend(
-            marks
-                .take(MOST_CUTS)
-                .filter_map(|it| self.find_cut(text, it)),
-        );
+        let places = (0..text.len()).rev();
+        let marks = places.filter(|at| text[*at..].starts_with(CUT));
+        let cuts = marks.take(MOST_CUTS);
+        all.extend(cuts.filter_map(|cut| self.find_cut(text, cut)));
         all
     }
 

@@ -26,11 +26,8 @@ static STORED: RwLock<StoredSecrets> = RwLock::new(StoredSecrets::new());
 
 /// Adds a value. If there are too many, the oldest is dropped until it is read again.
 pub fn remember(secret: &Secret) {
-    let stored = STORED.read().unwrap_or_else(PoisonError::into_inner);
-    let is_known = stored.values.iter().any(|it| it.is(secret));
-    drop(stored);
-    if !is_known {
-        let mut stored = STORED.write().unwrap_or_else(PoisonError::into_inner);
+    let mut stored = STORED.write().unwrap_or_else(PoisonError::into_inner);
+    if !stored.values.iter().any(|it| it.is(secret)) {
         stored.add(secret.clone());
     }
 }

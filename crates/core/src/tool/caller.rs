@@ -183,63 +183,60 @@ impl fmt::Display for Caller {
 mod tests {
     use super::*;
 
-    fn key(id: &str) -> Caller {
-        Caller::ApiKey { id: id.into() }
-    }
-
-    fn jwt(id: &str, subject: Option<&str>) -> Caller {
-        Caller::Jwt {
-            id: id.into(),
-            subject: subject.map(str::to_owned),
-            scopes: Vec::new(),
+    /// Returns the caller of a text: its kind, and the words of its fields; `-` is an unknown user.
+    fn caller(text: &str) -> Caller {
+        let words: Vec<_> = text.split(' ').collect();
+        let some = |word: &str| (word != "-").then(|| word.to_owned());
+        let word = |at: usize| Arc::from(words[at]);
+        match words[0] {
+            "key" => Caller::ApiKey { id: word(1) },
+            "jwt" => Caller::Jwt {
+                id: word(1),
+                subject: some(words[2]),
+                scopes: Vec::new(),
+            },
+            "token" => Caller::AccessToken(Arc::new(AccessToken {
+                user: some(words[2]),
+                client_id: some(words[3]),
+                ..AccessToken::of(word(1))
+            })),
+            "agentcore" => Caller::AgentCore {
+                gateway: word(1),
+                target: word(2),
+            },
+            "iam" => Caller::Iam { principal: word(1) },
+            "authorizer" => Caller::Authorizer { principal: word(1) },
+            "invoker" => Caller::Invoker,
+            _ => Caller::Anyone,
         }
-    }
-
-    /// Returns the caller with a token of this issuer, user and client.
-    fn token(text: &str) -> Caller {
-        let mut words = text.split(' ');
-        let mut token = AccessToken::of(words.next().unwrap().into());
-        token.user = words.next().filter(|it| *it != "-").map(str::to_owned);
-        token.client_id = words.next().map(str::to_owned);
-        Caller::AccessToken(Arc::new(token))
-    }
-
-    fn gateway(gateway: &str, target: &str) -> Caller {
-        let (gateway, target) = (gateway.into(), target.into());
-        Caller::AgentCore { gateway, target }
     }
 
     /// Callers of one namespace share users and grants; those of one identity also share replays and
     /// tasks.
     #[test]
     fn callers_share_a_namespace_or_even_an_identity() {
-        let iam = Caller::Iam {
-            principal: "a".into(),
-        };
-        let authorizer = Caller::Authorizer {
-            principal: "a".into(),
-        };
         for (one, other, same_namespace, same_identity) in [
-            (key("a"), key("a"), true, true),
-            (key("a"), key("b"), false, false),
-            (jwt("a", Some("x")), jwt("a", Some("x")), true, true),
-            (jwt("a", Some("x")), jwt("a", Some("y")), true, false),
-            (jwt("a", Some("x")), jwt("a", None), true, false),
-            (jwt("a", Some("x")), jwt("b", Some("x")), false, false),
+            ("key a", "key a", true, true),
+            ("key a", "key b", false, false),
+            ("jwt a x", "jwt a x", true, true),
+            ("jwt a x", "jwt a y", true, false),
+            ("jwt a x", "jwt a -", true, false),
+            ("jwt a x", "jwt b x", false, false),
             // Whichever client the user calls with.
-            (token("i x c"), token("i x d"), true, true),
-            (token("i x c"), token("i y c"), true, false),
-            (token("i x c"), token("j x c"), false, false),
-            (token("i - c"), token("i - c"), true, true),
-            (token("i - c"), token("i - d"), true, false),
-            (token("i - c"), token("i c c"), true, false),
-            (gateway("g", "t"), gateway("g", "t"), true, true),
-            (gateway("g", "t"), gateway("g", "u"), true, false),
-            (gateway("g", "t"), gateway("h", "t"), false, false),
-            (key("a"), jwt("a", None), false, false),
-            (iam, authorizer, false, false),
-            (Caller::Anyone, Caller::Invoker, false, false),
+            ("token i x c", "token i x d", true, true),
+            ("token i x c", "token i y c", true, false),
+            ("token i x c", "token j x c", false, false),
+            ("token i - c", "token i - c", true, true),
+            ("token i - c", "token i - d", true, false),
+            ("token i - c", "token i c c", true, false),
+            ("agentcore g t", "agentcore g t", true, true),
+            ("agentcore g t", "agentcore g u", true, false),
+            ("agentcore g t", "agentcore h t", false, false),
+            ("key a", "jwt a -", false, false),
+            ("iam a", "authorizer a", false, false),
+            ("anyone", "invoker", false, false),
         ] {
+            let [one, other] = [one, other].map(caller);
             let shared = [
                 one.namespace() == other.namespace(),
                 one.identity() == other.identity(),
@@ -251,12 +248,15 @@ mod tests {
     /// Logs and audits tell all kinds of callers apart by the first word.
     #[test]
     fn each_kind_of_caller_has_its_own_name() {
-        let user = token("i x c").to_string();
-        let client = token("i - c").to_string();
-        assert_eq!((&*user, &*client), ("token i x", "token i client c"));
-        assert_eq!(jwt("a", Some("x")).to_string(), "jwt a x");
-        assert_eq!(jwt("a", None).to_string(), "jwt a");
-        assert_eq!(gateway("g", "t").to_string(), "agentcore g t");
-        assert_eq!(key("a").to_string(), "key a");
+        for (text, name) in [
+            ("token i x c", "token i x"),
+            ("token i - c", "token i client c"),
+            ("jwt a x", "jwt a x"),
+            ("jwt a -", "jwt a"),
+            ("agentcore g t", "agentcore g t"),
+            ("key a", "key a"),
+        ] {
+            assert_eq!(caller(text).to_string(), name);
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -26,10 +27,9 @@ use crate::{
 /// The context of one call: its ids, its user, and the secrets and tokens the tool declared.
 ///
 /// Cheap to clone. In unit tests, create one with [`testing::context`](crate::testing::context).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Context(Arc<ContextInner>);
 
-#[derive(Debug)]
 pub struct ContextInner {
     pub call_id: String,
     pub trace_id: Option<String>,
@@ -62,13 +62,6 @@ pub struct SecretSource {
     rereadable: Mutex<BTreeSet<String>>,
 }
 
-impl ContextInner {
-    /// Returns the values that must not appear in errors.
-    fn confidential(&self) -> impl Iterator<Item = &Secret> {
-        self.secrets.values().chain(self.tokens.values())
-    }
-}
-
 impl SecretSource {
     pub fn new(reread: Reread, ids: BTreeSet<String>) -> Self {
         let rereadable = Mutex::new(ids);
@@ -76,9 +69,12 @@ impl SecretSource {
     }
 }
 
-impl std::fmt::Debug for SecretSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Store")
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Context");
+        fields
+            .field("call_id", &self.0.call_id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -206,9 +202,10 @@ impl Context {
     /// them.
     #[doc(hidden)]
     pub fn redacted(&self, text: &str) -> Option<String> {
-        let own = self.0.confidential().next().map(|_| {
+        let confidential = || self.0.secrets.values().chain(self.0.tokens.values());
+        let own = confidential().next().map(|_| {
             let redaction = &self.0.redaction;
-            redaction.get_or_init(|| Redaction::of(self.0.confidential()))
+            redaction.get_or_init(|| Redaction::of(confidential()))
         });
         stored::redacted(text, own)
     }

@@ -10,16 +10,15 @@ use serde_path_to_error::Path;
 
 use super::schema::{self, ParameterErrors};
 
-/// The place of a value that its type rejects. The error's own text may quote the value and is not
-/// kept. Only the range of an integer type and the name of a missing field are taken from it:
-/// published schemas omit little else.
+/// The place of a value that its type rejects, and the error's own text, which may quote the value.
+/// Only the range of an integer type and the name of a missing field are taken from it: published
+/// schemas omit little else.
 ///
 /// For the fields of a flattened struct, the place is the struct that contains it: serde reads
 /// these fields from a buffer, whose errors have no path.
 pub(super) struct DecodeError {
     path: Path,
-    range: Option<String>,
-    missing: Option<String>,
+    text: String,
 }
 
 /// Decodes a value that satisfies its type's schema. Tracking the path takes three times as
@@ -29,11 +28,9 @@ pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError
         return Ok(decoded);
     }
     serde_path_to_error::deserialize(value).map_err(|error: serde_path_to_error::Error<_>| {
-        let text = error.inner().to_string();
         DecodeError {
             path: error.path().clone(),
-            range: range_in(&text),
-            missing: missing_field_in(&text),
+            text: error.inner().to_string(),
         }
     })
 }
@@ -54,13 +51,12 @@ impl DecodeError {
         let path = self.path.to_string();
         let is_root = path == ".";
         // A text of the tool's own may say the same of another name.
-        let is_declared = |field: &String| properties.contains(&&**field);
-        if let Some(field) = self.missing.filter(is_declared) {
+        if let Some(field) = missing_field_in(&self.text).filter(|it| properties.contains(it)) {
             let prefix = if is_root { String::new() } else { path + "." };
-            return ParameterErrors::from([(prefix + &field, "Is required".into())]);
+            return ParameterErrors::from([(prefix + field, "Is required".into())]);
         }
         let path = if is_root { "input".into() } else { path };
-        let range = self.range.map(|range| match properties.as_slice() {
+        let range = range_in(&self.text).map(|range| match properties.as_slice() {
             [] => format!("Must be {range}"),
             // The range is that of a field.
             _ => format!("Has a value that must be {range}"),
@@ -96,7 +92,6 @@ fn range_of(name: &str) -> Option<(i128, i128)> {
     })
 }
 
-fn missing_field_in(text: &str) -> Option<String> {
-    let name = text.strip_prefix("missing field `")?.strip_suffix('`')?;
-    Some(name.to_owned())
+fn missing_field_in(text: &str) -> Option<&str> {
+    text.strip_prefix("missing field `")?.strip_suffix('`')
 }

@@ -193,18 +193,14 @@ impl Failure {
                 *text = redacted;
             }
         };
-        let parts = &mut self.0;
+        let parts = &mut *self.0;
         clean(&mut parts.message);
-        if parts.message.len() > parts.longest_message {
-            parts.message = clipped(&parts.message, parts.longest_message).into_owned();
-        }
-        parts.developer_message.as_mut().map(clean);
-        if let Some(text) = parts
-            .developer_message
-            .as_mut()
-            .filter(|_| parts.hides_paths)
-        {
-            *text = without_paths(text);
+        parts.message = clipped(&parts.message, parts.longest_message).into_owned();
+        if let Some(text) = &mut parts.developer_message {
+            clean(text);
+            if parts.hides_paths {
+                *text = without_paths(text);
+            }
         }
         parts.additional_prompt_content.as_mut().map(clean);
         self

@@ -114,28 +114,22 @@ fn is_qualified(text: &str) -> bool {
         .is_some_and(|(toolkit, tool)| is_word(toolkit) && is_word(tool))
 }
 
-/// Parses a version of one number or three.
+/// Parses a version of one number or three, without leading zeros: Semantic Versioning 2.0.0,
+/// section 2.
 fn parse_version(text: &str) -> Result<Version, IdError> {
-    let numbers = text.as_bytes().split(|byte| *byte == b'.');
-    let mut numbers = numbers.map(parse_number);
-    let mut next = || numbers.next().transpose();
-    match (next()?, next()?, next()?, next()?) {
-        (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
-        (Some(major), Some(minor), Some(patch), None) => Ok(Version::new(major, minor, patch)),
-        _ => Err(GRAMMAR),
-    }
-}
-
-/// Parses a number without leading zeros: Semantic Versioning 2.0.0, section 2.
-fn parse_number(digits: &[u8]) -> Result<u64, IdError> {
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    if !is_number || (digits[0] == b'0' && digits.len() > 1) {
+    let numbers: Vec<_> = text.split('.').collect();
+    let is_number = |it: &&str| {
+        let is_digits = !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+        is_digits && (*it == "0" || !it.starts_with('0'))
+    };
+    if !matches!(numbers.len(), 1 | 3) || !numbers.iter().all(is_number) {
         return Err(GRAMMAR);
     }
-    let number = digits.iter().try_fold(0_u64, |number, digit| {
-        number.checked_mul(10)?.checked_add((digit - b'0').into())
-    });
-    number.ok_or(TOO_LARGE)
+    let number = |at: usize| numbers.get(at).map_or(Ok(0), |it| it.parse());
+    match (number(0), number(1), number(2)) {
+        (Ok(major), Ok(minor), Ok(patch)) => Ok(Version::new(major, minor, patch)),
+        _ => Err(TOO_LARGE),
+    }
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the
@@ -165,22 +159,25 @@ impl std::error::Error for IdError {}
 mod tests {
     use super::*;
 
-    fn selector(text: &str) -> Result<(String, Option<String>), IdError> {
-        let selector: Selector = text.parse()?;
-        let version = selector.version.map(|version| version.to_string());
-        Ok((selector.qualified.as_ref().into(), version))
-    }
-
     #[test]
     fn the_three_notations_of_the_specification() {
-        let add = || "Calculator.Add".to_owned();
-        assert_eq!(selector("Calculator.Add"), Ok((add(), None)));
-        let one = Ok((add(), Some("1.0.0".into())));
-        assert_eq!(selector("Calculator.Add@1"), one);
-        assert_eq!(selector("Calculator.Add@1.0.0"), one);
-        let ten = Ok((add(), Some("10.20.30".into())));
-        assert_eq!(selector("Calculator.Add@10.20.30"), ten);
-        assert_eq!(selector("_._@0"), Ok(("_._".into(), Some("0.0.0".into()))));
+        for (text, qualified, version) in [
+            ("Calculator.Add", "Calculator.Add", None),
+            ("Calculator.Add@1", "Calculator.Add", Some("1.0.0")),
+            (
+                "Calculator.Add@10.20.30",
+                "Calculator.Add",
+                Some("10.20.30"),
+            ),
+            ("_._@0", "_._", Some("0.0.0")),
+        ] {
+            let selector: Selector = text.parse().unwrap();
+            let expected = version.map(|it| it.parse().unwrap());
+            assert_eq!(
+                (&*selector.qualified, selector.version),
+                (qualified, expected)
+            );
+        }
     }
 
     #[test]

@@ -48,47 +48,28 @@ impl Follower {
     }
 }
 
-impl std::fmt::Debug for Follower {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Follower")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{f64, sync::mpsc};
 
-    use super::*;
     use crate::testing::context;
-
-    fn report(done: f64, total: Option<f64>, message: &str) -> Progress {
-        Progress {
-            done,
-            total,
-            message: message.to_owned(),
-        }
-    }
 
     #[test]
     fn what_is_no_finite_number_is_ignored() {
         let (sender, reports) = mpsc::channel();
         let cx = context().on_progress(move |it| sender.send(it).unwrap());
         let cx = cx.build();
-        for done in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            cx.progress(done, 1.0, "nowhere");
-        }
-        for total in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            cx.progress(1, total, "somewhere");
+        let mut expected = Vec::new();
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            cx.progress(number, 1.0, "nowhere");
+            cx.progress(1, number, "somewhere");
+            expected.push((1.0, None, "somewhere".to_owned()));
         }
         cx.progress(-2.5_f32, None, String::new());
-        let somewhere = report(1.0, None, "somewhere");
-        let expected = [
-            somewhere.clone(),
-            somewhere.clone(),
-            somewhere,
-            report(-2.5, None, ""),
-        ];
-        assert_eq!(reports.try_iter().collect::<Vec<_>>(), expected);
+        expected.push((-2.5, None, String::new()));
+        let reports = reports.try_iter();
+        let reports: Vec<_> = reports.map(|it| (it.done, it.total, it.message)).collect();
+        assert_eq!(reports, expected);
     }
 
     #[test]
@@ -99,9 +80,9 @@ mod tests {
             .token("google", "a-token-of-this-user")
             .on_progress(move |it| sender.send(it).unwrap());
         let cx = cx.build();
-        cx.progress(1, None, "sends a-secret-of-this-tool to Google");
-        cx.progress(2, None, "sends a-token-of-this-user to Google");
-        cx.progress(3, None, "sends a letter to Google");
+        for sent in ["a-secret-of-this-tool", "a-token-of-this-user", "a letter"] {
+            cx.progress(1, None, format!("sends {sent} to Google"));
+        }
         let messages: Vec<_> = reports.try_iter().map(|it| it.message).collect();
         let redacted = "sends [secret] to Google";
         assert_eq!(messages, [redacted, redacted, "sends a letter to Google"]);

@@ -56,9 +56,6 @@ fn a_secret_is_redacted_in_every_encoding() {
     let control = "a-key-\n\u{7f}-\u{1}";
     let debug = format!("{control:?}");
     assert_eq!(redacted(&debug, control), "\"[secret]\"");
-    let url_safe = "c3ViamVjdHM_YWN0-";
-    assert_eq!(redacted("c3ViamVjdHM_YWN0", "subjects?act"), "[secret]");
-    assert_eq!(redacted(url_safe, "subjects?act"), "[secret]-");
 }
 
 /// The sets of the URL standard, of RFC 3986 and of encoders: each escapes other characters.
@@ -101,8 +98,6 @@ fn a_secret_is_redacted_in_every_place_of_a_url() {
     url.set_fragment(Some(secret));
     let expected = "https://:[secret]@x.example/a/[secret]/b?key=[secret]#[secret]";
     assert_eq!(redacted(url.as_str(), secret), expected);
-    assert_eq!(redacted("%61%2fb+c%20d%3Fe", "a/b+c d?e"), "[secret]");
-    assert_eq!(redacted("é%C3%A9%zz%4", "a/b+c d?e"), "é%C3%A9%zz%4");
 }
 
 /// A text that is cut before it is redacted has the start of a secret at its end.
@@ -119,24 +114,14 @@ fn the_start_of_a_secret_before_a_cut_is_redacted() {
             for after in ["", " (and more)", "\": 1"] {
                 let text = format!("it says {}…{after}", &whole[..shown]);
                 let redacted = redacted(&text, secret);
-                let kept = redacted
-                    .strip_prefix("it says ")
-                    .unwrap()
-                    .split('…')
-                    .next()
-                    .unwrap();
+                let start = redacted.strip_prefix("it says ").unwrap();
+                let kept = start.split('…').next().unwrap();
                 assert!(["[secret]", ""].contains(&kept), "{text}: {redacted}");
                 assert!(redacted.ends_with(after), "{redacted}");
             }
         }
     }
-    for text in [
-        "it says Correct horse",
-        "Cor…",
-        "Incorrect…",
-        "horse/…",
-        "…",
-    ] {
+    for text in "it says Correct horse|Cor…|Incorrect…|horse/…|…".split('|') {
         assert_eq!(redacted(text, secret), text);
     }
 }
@@ -155,23 +140,29 @@ fn a_secret_is_redacted_with_any_escapes_of_json() {
             assert_eq!(redacted(&text, secret), format!("{before}[secret]{after}"));
         }
     }
-    // A URL in the query of another one.
-    assert_eq!(
-        redacted(
-            "?next=%2Fx%3Fkey%3Dab%252Fcd%252Bef12%253D%253D%25F0%259F%2594%2591",
-            secret
-        ),
-        "?next=%2Fx%3Fkey%3D[secret]"
-    );
 }
 
+/// A secret, a text, and the text without the secret.
+const TEXTS: &str = r#"[
+    ["subjects?act", "c3ViamVjdHM_YWN0", "[secret]"],
+    ["subjects?act", "c3ViamVjdHM_YWN0-", "[secret]-"],
+    ["a/b+c d?e", "%61%2fb+c%20d%3Fe", "[secret]"],
+    ["a/b+c d?e", "é%C3%A9%zz%4", "é%C3%A9%zz%4"],
+    ["ab/cd+ef12==🔑", "?next=%2Fx%3Fkey%3Dab%252Fcd%252Bef12%253D%253D%25F0%259F%2594%2591", "?next=%2Fx%3Fkey%3D[secret]"],
+    ["sk-live-12345678", "invalid key sk-live-123… for account foo…", "invalid key [secret]… for account foo…"],
+    ["top \"secret\"\n", "it is top \"secret\"\n!", "it is [secret]!"],
+    ["top \"secret\"\n", "it is top \"secret\"", "it is [secret]"],
+    ["top \"secret\"\n", "{\"key\": \"top \\\"secret\\\"\\n\"}", "{\"key\": \"[secret]\"}"]
+]"#;
+
+/// In base64 for URLs, in the query of a URL in another's query, before each mark of a cut, and
+/// without the space around it.
 #[test]
-fn the_start_of_a_secret_is_redacted_before_each_mark_of_a_cut() {
-    let text = redacted(
-        "invalid key sk-live-123… for account foo…",
-        "sk-live-12345678",
-    );
-    assert_eq!(text, "invalid key [secret]… for account foo…");
+fn a_secret_is_redacted_in_context() {
+    let rows: Vec<[String; 3]> = serde_json::from_str(TEXTS).unwrap();
+    for [secret, text, expected] in &rows {
+        assert_eq!(redacted(text, secret), *expected);
+    }
 }
 
 /// Secrets, each with its parts.
@@ -206,17 +197,6 @@ fn the_parts_of_a_secret_are_redacted() {
 }
 
 #[test]
-fn space_around_a_secret_may_be_missing() {
-    for (text, expected) in [
-        ("it is top \"secret\"\n!", "it is [secret]!"),
-        ("it is top \"secret\"", "it is [secret]"),
-        (r#"{"key": "top \"secret\"\n"}"#, r#"{"key": "[secret]"}"#),
-    ] {
-        assert_eq!(redacted(text, "top \"secret\"\n"), expected);
-    }
-}
-
-#[test]
 fn overlapping_secrets_are_redacted_together() {
     let host = "db.example.com";
     let url = "postgres://u:password@db.example.com";
@@ -240,23 +220,10 @@ fn the_placeholder_of_the_longest_secret_is_used() {
 
 #[test]
 fn text_without_secrets_is_unchanged() {
-    let redaction = redaction([
-        "to",
-        "",
-        "other-key",
-        " short \n",
-        "p@ss w0rd/+=&?#%\"\\'~!",
-    ]);
-    for text in [
-        "",
-        "go to it",
-        "short",
-        "other keys",
-        "100% of \\n %zz %4 \\u00 \\x4 \\",
-        "https://a.example/?a=1+2&b=%20%25",
-        "dXNlcjpwYXNzd29yZA==",
-        "é🔑ß",
-    ] {
+    let symbols = "p@ss w0rd/+=&?#%\"\\'~!";
+    let redaction = redaction(["to", "", "other-key", " short \n", symbols]);
+    let texts = r"|go to it|short|other keys|100% of \n %zz %4 \u00 \x4 \|https://a.example/?a=1+2&b=%20%25|dXNlcjpwYXNzd29yZA==|é🔑ß";
+    for text in texts.split('|') {
         assert_eq!(redaction.redacted(text), None, "{text}");
     }
 }
