@@ -11,11 +11,12 @@ use crate::{
     operation::Operation,
     parameters::encoding_named,
     plan::{BodyPlan, Encoding, Place, Shape},
-    schema::{Converter, Object, list, required_set},
+    schema::{Converter, Object, list, required_set, take_object},
     text::plain,
 };
 
 /// A body before its properties have their places in the input.
+#[derive(Default)]
 pub(crate) struct Body {
     pub(crate) plan: BodyPlan,
     /// The properties, by the names of the fields, or `body` alone.
@@ -70,18 +71,19 @@ impl Body {
         let is_raw = matches!(kind, Kind::Text | Kind::Bytes);
         let mut fields = converter.convert(schema, is_raw.into());
         converter.has_file_parts = false;
-        let plan = BodyPlan {
+        let mut plan = BodyPlan {
             media_type: concrete(media_type, kind),
-            shape: Shape::Whole,
             required: body.get("required") == Some(&Value::Bool(true)),
-            envelope: None,
-            optional_envelope: false,
-            names: BTreeMap::new(),
-            files: files_in(&fields, kind),
-            encodings: encodings_in(media, kind),
-            media_types: media_types_in(media, kind),
-            fixed: Map::new(),
+            ..BodyPlan::default()
         };
+        match kind {
+            Kind::Form => plan.encodings = encodings_in(media),
+            Kind::Multipart => {
+                plan.files = files_in(&fields);
+                plan.media_types = media_types_in(media);
+            }
+            _ => {}
+        }
         let text = body.get("description").and_then(Value::as_str);
         let text = text.unwrap_or_default();
         if !is_raw {
@@ -93,9 +95,8 @@ impl Body {
             Kind::Bytes if !is_encoded => (Shape::Base64, "The content of the request in base64."),
             _ => (Shape::Text, "The text of the request."),
         };
-        let is_scalar = ["string", "boolean", "integer", "number"]
-            .iter()
-            .any(|it| is_type(&fields, it));
+        let mut scalars = ["string", "boolean", "integer", "number"].iter();
+        let is_scalar = scalars.any(|it| is_type(&fields, it));
         if shape == Shape::Base64 || !is_scalar || target["format"] == "binary" {
             fields.retain(|keyword, _| keyword == "description" && shape == Shape::Text);
             fields.insert("type".into(), "string".into());
@@ -112,25 +113,14 @@ impl Body {
     }
 
     fn whole(plan: BodyPlan, mut schema: Object, text: &str) -> Self {
-        let text = plain(text);
-        if !schema.contains_key("description") && !text.is_empty() {
-            schema.insert("description".into(), text.into());
-        }
-        schema
-            .entry("description")
-            .or_insert_with(|| "The body of the request.".into());
-        let required = plan
-            .required
-            .then(|| "body".to_owned())
-            .into_iter()
-            .collect();
-        let properties = Object::from_iter([("body".to_owned(), schema.into())]);
+        let text = Some(plain(text)).filter(|it| !it.is_empty());
+        let text = || text.unwrap_or_else(|| "The body of the request.".to_owned());
+        schema.entry("description").or_insert_with(|| text().into());
         Self {
+            required: Vec::from_iter(plan.required.then(|| "body".to_owned())),
+            properties: Object::from_iter([("body".to_owned(), schema.into())]),
             plan,
-            properties,
-            required,
-            one_of: Vec::new(),
-            is_open: false,
+            ..Self::default()
         }
     }
 
@@ -149,23 +139,16 @@ impl Body {
         plan.shape = Shape::Fields;
         let is_counted = schema.get("minProperties").and_then(Value::as_u64) >= Some(1);
         if is_counted && one_of.is_empty() && !schema.contains_key("required") {
-            let names = schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten();
-            one_of = names.map(|(name, _)| vec![name.clone()]).collect();
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let names = properties.into_iter().flat_map(Map::keys);
+            one_of = names.map(|name| vec![name.clone()]).collect();
         }
         let required = list(&schema, "required").filter_map(Value::as_str);
         let required = required.map(str::to_owned).collect();
         let is_open = schema.get("additionalProperties") == Some(&Value::Bool(true));
-        let properties = match schema.remove("properties") {
-            Some(Value::Object(properties)) => properties,
-            _ => Object::new(),
-        };
         Self {
             plan,
-            properties,
+            properties: take_object(&mut schema, "properties"),
             required,
             one_of,
             is_open,
@@ -176,18 +159,16 @@ impl Body {
 /// Returns an object whose properties say all about it, with sets of which one is required. A body
 /// that may be left out must not have required properties: they would be required of each call.
 fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Vec<Vec<String>>)> {
-    let has_properties = schema
-        .get("properties")
-        .is_some_and(|it| it.as_object().is_some_and(|it| !it.is_empty()));
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let has_properties = properties.is_some_and(|it| !it.is_empty());
     let is_object = schema.get("type").is_none_or(|it| it == "object");
-    let has_others = schema
-        .get("additionalProperties")
-        .is_some_and(Value::is_object);
+    let has_others = schema.get("additionalProperties");
+    let has_others = has_others.is_some_and(Value::is_object);
     let is_optional = !is_required && list(schema, "required").next().is_some();
-    let sets: Option<_> = list(schema, "anyOf").map(required_set).collect();
+    let sets = list(schema, "anyOf").map(required_set).collect();
     (has_properties && is_object && !has_others && !is_optional)
         .then(|| schema.clone())
-        .zip(sets)
+        .zip::<Vec<_>>(sets)
 }
 
 /// Returns the name of an envelope, an object with one property, whether that is required, and the
@@ -205,13 +186,10 @@ fn opened(schema: &Object) -> Option<(String, bool, Object, Vec<Vec<String>>)> {
 }
 
 fn kind_of(media_type: &str, media: &Value, document: &Document) -> Kind {
-    let schema = media.get("schema").and_then(|it| document.resolve(it));
-    let has = |keyword: &str| schema.is_some_and(|it| it.get(keyword).is_some());
-    let is_text = schema.is_some_and(|it| is_text(it, document, 0));
-    let is_structured = !is_text
-        && ["type", "properties", "items", "allOf", "anyOf", "oneOf"]
-            .iter()
-            .any(|it| has(it));
+    let schema = document.resolve(&media["schema"]).unwrap_or(&Value::Null);
+    let is_text = is_text(schema, document, 0);
+    let structured = ["type", "properties", "items", "allOf", "anyOf", "oneOf"];
+    let is_structured = !is_text && structured.iter().any(|it| schema.get(it).is_some());
     match &*essence_of(media_type) {
         "application/json" => Kind::Json,
         "application/x-www-form-urlencoded" => Kind::Form,
@@ -232,14 +210,10 @@ const BINARY: [&str; 6] = ["octet-stream", "msgpack", "protobuf", "cbor", "zip",
 /// Returns true for a schema of texts or bytes.
 fn is_text(schema: &Value, document: &Document, depth: usize) -> bool {
     let schema = document.resolve(schema).unwrap_or(schema);
-    let kinds = [&schema["type"]]
-        .into_iter()
-        .chain(schema["type"].as_array().into_iter().flatten());
-    let parts = ["allOf", "anyOf", "oneOf"]
-        .iter()
-        .filter_map(|it| schema[*it].as_array());
-    kinds.into_iter().any(|it| it == "string")
-        || depth < 8 && parts.flatten().any(|it| is_text(it, document, depth + 1))
+    let has_type = schema.as_object().is_some_and(|it| is_type(it, "string"));
+    let parts = ["allOf", "anyOf", "oneOf"].into_iter();
+    let mut parts = parts.filter_map(|it| schema[it].as_array()).flatten();
+    has_type || depth < 8 && parts.any(|it| is_text(it, document, depth + 1))
 }
 
 /// Returns the media type of a request. A range of bytes stays: the input has the type.
@@ -261,28 +235,22 @@ fn concrete(media_type: &str, kind: Kind) -> String {
 pub(crate) const MEDIA_TYPE: &str = "content_type";
 
 /// Returns the fields of a multipart body that are files, or lists of files.
-fn files_in(schema: &Object, kind: Kind) -> BTreeSet<String> {
+fn files_in(schema: &Object) -> BTreeSet<String> {
     let branches = list(schema, "anyOf").filter_map(|it| it.get("properties"));
     let properties = schema.get("properties").into_iter().chain(branches);
     let properties = properties.filter_map(Value::as_object).flatten();
     let is_file = |schema: &Value| !schema["properties"]["base64"].is_null();
-    let is_file = |schema: &Value| is_file(schema) || is_file(&schema["items"]);
-    let files = properties.filter(|(_, it)| is_file(it));
-    match kind {
-        Kind::Multipart => files.map(|(name, _)| name.clone()).collect(),
-        _ => BTreeSet::new(),
-    }
+    let files = properties.filter(|(_, it)| is_file(it) || is_file(&it["items"]));
+    files.map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns the encodings of the fields of a form that are not the usual one: OpenAPI 3.1, Encoding
 /// Object.
-fn encodings_in(media: &Value, kind: Kind) -> BTreeMap<String, Encoding> {
-    let fields = media["encoding"].as_object().filter(|_| kind == Kind::Form);
-    let encodings = fields.into_iter().flatten().filter_map(|(name, it)| {
-        if it["contentType"]
-            .as_str()
-            .is_some_and(|it| is_json(&essence_of(it)))
-        {
+fn encodings_in(media: &Value) -> BTreeMap<String, Encoding> {
+    let fields = media["encoding"].as_object().into_iter().flatten();
+    let encodings = fields.filter_map(|(name, it)| {
+        let media_type = it["contentType"].as_str().unwrap_or_default();
+        if is_json(&essence_of(media_type)) {
             return Some((name.clone(), Encoding::Json));
         }
         let is_said = !it["style"].is_null() || !it["explode"].is_null();
@@ -293,11 +261,9 @@ fn encodings_in(media: &Value, kind: Kind) -> BTreeMap<String, Encoding> {
 }
 
 /// Returns the media types of parts that the document names, each a single one.
-fn media_types_in(media: &Value, kind: Kind) -> BTreeMap<String, String> {
-    let parts = media["encoding"]
-        .as_object()
-        .filter(|_| kind == Kind::Multipart);
-    let types = parts.into_iter().flatten().filter_map(|(name, it)| {
+fn media_types_in(media: &Value) -> BTreeMap<String, String> {
+    let parts = media["encoding"].as_object().into_iter().flatten();
+    let types = parts.filter_map(|(name, it)| {
         let media_type = it["contentType"].as_str()?;
         let is_single = !media_type.contains(['*', ','])
             && media_type.is_ascii()

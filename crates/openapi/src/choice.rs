@@ -1,7 +1,5 @@
 //! The choice of operations: nothing becomes a tool that nobody asked for.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
 use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
@@ -30,19 +28,16 @@ impl Choice {
 
     /// Returns true if the operation is chosen: by a tag, its id or its path; methods narrow that.
     pub(crate) fn includes(&self, operation: &Operation, extension: Option<&Value>) -> bool {
-        let has_tag = operation
-            .tags()
-            .any(|tag| self.tags.iter().any(|it| same(it, tag)));
+        let mut tags = operation.tags();
+        let has_tag = tags.any(|tag| self.tags.iter().any(|it| same(it, tag)));
         let is_named = self.operations.iter().any(|it| is(operation, it));
         let has_path = self.paths.iter().any(|glob| matches(glob, operation.path));
         let is_enabled = enabled(extension);
         let by_method = !self.methods.is_empty() && !self.names_operations();
         let is_chosen = self.all || has_tag || is_named || has_path || by_method;
-        let has_method = self.methods.is_empty()
-            || self
-                .methods
-                .iter()
-                .any(|it| it.eq_ignore_ascii_case(operation.method));
+        let mut methods = self.methods.iter();
+        let has_method =
+            self.methods.is_empty() || methods.any(|it| it.eq_ignore_ascii_case(operation.method));
         let is_excluded = self.excluded.iter().any(|it| is(operation, it));
         (is_chosen || is_enabled == Some(true))
             && has_method
@@ -53,9 +48,8 @@ impl Choice {
     /// Checks that everything that is named exists: a misspelt tag would choose nothing.
     pub(crate) fn check(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
         let has_tag = |tag: &&String| {
-            operations
-                .iter()
-                .any(|it| it.tags().any(|one| same(one, tag)))
+            let mut tags = operations.iter().flat_map(Operation::tags);
+            tags.any(|it| same(it, tag))
         };
         let has_path = |glob: &&String| operations.iter().any(|it| matches(glob, it.path));
         let tags = operations.iter().flat_map(Operation::tags);
@@ -123,13 +117,9 @@ fn enabled(extension: Option<&Value>) -> Option<bool> {
 /// the paths of operations without a tag.
 pub(crate) fn groups(document: &Document) -> Vec<(String, usize)> {
     let mut groups: Vec<(String, usize)> = Vec::new();
-    let mut places = HashMap::new();
-    let mut count = |name: &str| {
-        let place = *places.entry(name.to_owned()).or_insert_with(|| {
-            groups.push((name.to_owned(), 0));
-            groups.len() - 1
-        });
-        groups[place].1 += 1;
+    let mut count = |name: &str| match groups.iter_mut().find(|(it, _)| it == name) {
+        Some((_, count)) => *count += 1,
+        None => groups.push((name.to_owned(), 1)),
     };
     for operation in Operation::all(document) {
         let mut tags = operation.tags().peekable();

@@ -3,7 +3,7 @@
 //! It stays a [`Value`]: a typed model of the format would refuse a whole document for one mistake
 //! anywhere in it, and real documents have some.
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::iter;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -13,10 +13,9 @@ use crate::OpenApiError;
 /// The maximum number of references that lead to each other.
 const LONGEST_CHAIN: usize = 32;
 
-/// A document of OpenAPI 3.0, 3.1 or 3.2, without references to other files, and its anchors once they
-/// are needed.
+/// A document of OpenAPI 3.0, 3.1 or 3.2, without references to other files.
 #[derive(Clone, Debug)]
-pub(crate) struct Document(Value, OnceLock<HashMap<String, String>>);
+pub(crate) struct Document(Value);
 
 impl Document {
     pub(crate) fn new(root: Value) -> Result<Self, OpenApiError> {
@@ -33,13 +32,14 @@ impl Document {
                 "this is not an OpenAPI 3 document: it has no field `openapi` that begins with 3",
             ));
         }
-        if let Some(reference) = foreign_reference(&root) {
+        let foreign = |it: &&str| !it.starts_with('#');
+        if let Some(reference) = values_in(&root).filter_map(reference_of).find(foreign) {
             return Err(OpenApiError::new(format!(
                 "the document refers to another file ({reference}); make one file of it first, \
                  for example with `npx @redocly/cli bundle`"
             )));
         }
-        Ok(Self(root, OnceLock::new()))
+        Ok(Self(root))
     }
 
     pub(crate) fn root(&self) -> &Value {
@@ -58,8 +58,7 @@ impl Document {
         if pointer.is_empty() || pointer.starts_with('/') {
             return self.0.pointer(&pointer);
         }
-        self.0
-            .pointer(self.1.get_or_init(|| anchors_in(&self.0)).get(&*pointer)?)
+        values_in(&self.0).find(|it| it["$anchor"] == *pointer)
     }
 
     /// Follows a value's references. `None` if one leads nowhere.
@@ -75,55 +74,25 @@ impl Document {
     }
 }
 
-/// Returns pointers to the schemas with an `$anchor`.
-fn anchors_in(root: &Value) -> HashMap<String, String> {
-    let mut anchors = HashMap::new();
-    let mut pending = vec![(String::new(), root)];
-    while let Some((pointer, value)) = pending.pop() {
-        if let Some(name) = value.get("$anchor").and_then(Value::as_str) {
-            anchors.insert(name.to_owned(), pointer.clone());
-        }
-        let fields = value.as_object().into_iter().flatten();
-        let fields = fields.map(|(name, it)| (name.replace('~', "~0").replace('/', "~1"), it));
-        let items = value.as_array().into_iter().flatten().enumerate();
-        let items = items.map(|(index, it)| (index.to_string(), it));
-        pending.extend(
-            fields
-                .chain(items)
-                .map(|(name, it)| (format!("{pointer}/{name}"), it)),
-        );
-    }
-    anchors
-}
-
 /// Returns the target of a reference object.
 pub(crate) fn reference_of(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()
 }
 
-/// Returns a reference to another file, if there is one outside of examples and extensions.
-fn foreign_reference(root: &Value) -> Option<&str> {
+/// Returns the values of a document, at any depth, outside of examples and extensions.
+fn values_in(root: &Value) -> impl Iterator<Item = &Value> {
+    let is_data = |name: &str| {
+        matches!(name, "default" | "enum" | "example" | "examples") || name.starts_with("x-")
+    };
     let mut pending = vec![root];
-    while let Some(value) = pending.pop() {
-        if let Some(reference) = reference_of(value)
-            && !reference.starts_with('#')
-        {
-            return Some(reference);
-        }
-        match value {
-            Value::Array(items) => pending.extend(items),
-            Value::Object(fields) => {
-                let is_data = |name: &str| {
-                    matches!(name, "default" | "enum" | "example" | "examples")
-                        || name.starts_with("x-")
-                };
-                let fields = fields.iter().filter(|(name, _)| !is_data(name));
-                pending.extend(fields.map(|(_, value)| value));
-            }
-            _ => {}
-        }
-    }
-    None
+    iter::from_fn(move || {
+        let value = pending.pop()?;
+        let fields = value.as_object().into_iter().flatten();
+        let fields = fields.filter(|(name, _)| !is_data(name));
+        pending.extend(fields.map(|(_, it)| it));
+        pending.extend(value.as_array().into_iter().flatten());
+        Some(value)
+    })
 }
 
 #[cfg(test)]
@@ -134,14 +103,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_what_to_do() {
+        let parts = json!({"openapi": "3.1.0", "paths": {"/a": {"$ref": "a.yaml"}}});
         for (document, hint) in [
             (json!({"swagger": "2.0"}), "swagger2openapi"),
             (json!({"openapi": "4.0.0"}), "not an OpenAPI 3 document"),
             (json!([]), "not an OpenAPI 3 document"),
-            (
-                json!({"openapi": "3.1.0", "paths": {"/a": {"$ref": "a.yaml"}}}),
-                "bundle",
-            ),
+            (parts, "bundle"),
         ] {
             let error = Document::new(document).unwrap_err().to_string();
             assert!(error.contains(hint), "{error}");

@@ -53,15 +53,14 @@ impl Input {
         filled: &[Filled],
         fixed: &Fixed,
     ) -> Result<Self, String> {
-        let mut smallest = None;
+        let mut input = Self::default();
         for limits in Limits::ALL {
-            let input = Self::within(limits, operation, document, filled, fixed)?;
+            input = Self::within(limits, operation, document, filled, fixed)?;
             if input.schema.to_string().len() <= LARGEST {
                 return Ok(input);
             }
-            smallest = Some(input);
         }
-        let smallest = smallest.and_then(Self::without_rules);
+        let smallest = input.without_rules();
         smallest.ok_or_else(|| format!("its input is larger than {} KB", LARGEST / 1024))
     }
 
@@ -96,10 +95,8 @@ impl Input {
         let mut wants_authorization = false;
         for object in operation.parameters(document)? {
             let is_header = object.get("in").is_some_and(|it| it == "header");
-            let name = object
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let name = object.get("name").and_then(Value::as_str);
+            let name = name.unwrap_or_default();
             wants_authorization |= is_header && name.eq_ignore_ascii_case("authorization");
             parameters.extend(Parameter::of(object, filled, &mut converter)?);
         }
@@ -123,7 +120,7 @@ impl Input {
         if let Some(body) = body {
             input.add_body(body, fixed);
         }
-        input.check_path(operation)?;
+        input.check_path(operation.path)?;
         let unknown = fixed.keys().find(|name| !input.has_fixed(name));
         if let Some(name) = unknown {
             return Err(format!("it has no parameter {name:?} that could be fixed"));
@@ -138,14 +135,12 @@ impl Input {
             return;
         }
         if self.properties.contains_key(&parameter.key) {
-            parameter.key = self.free_key(&format!("{}_{}", parameter.key, parameter.place_word()));
+            let place = format!("{:?}", parameter.place).to_ascii_lowercase();
+            parameter.key = self.free_key(&format!("{}_{place}", parameter.key));
         }
         self.parameters.push(parameter.plan(None));
-        self.add(
-            parameter.key,
-            parameter.schema.into(),
-            parameter.is_required,
-        );
+        let schema = parameter.schema.into();
+        self.add(parameter.key, schema, parameter.is_required);
     }
 
     fn add_body(&mut self, body: Body, fixed: &Fixed) {
@@ -201,24 +196,16 @@ impl Input {
     }
 
     fn has_fixed(&self, name: &str) -> bool {
-        let in_body = self
-            .body
-            .as_ref()
-            .is_some_and(|it| it.fixed.contains_key(name));
-        in_body
-            || self
-                .parameters
-                .iter()
-                .any(|it| it.fixed.is_some() && it.name() == name)
+        let body = self.body.as_ref();
+        let mut parameters = self.parameters.iter();
+        body.is_some_and(|it| it.fixed.contains_key(name))
+            || parameters.any(|it| it.fixed.is_some() && it.name() == name)
     }
 
     /// Checks that the path has a parameter for each of its templates.
-    fn check_path(&mut self, operation: &Operation) -> Result<(), String> {
-        let names = operation.path.split('{').skip(1);
-        for name in names
-            .filter_map(|it| it.split_once('}'))
-            .map(|(name, _)| name)
-        {
+    fn check_path(&self, path: &str) -> Result<(), String> {
+        let names = path.split('{').skip(1);
+        for (name, _) in names.filter_map(|it| it.split_once('}')) {
             let is_known = |it: &ParameterPlan| it.place == Place::Path && it.name() == name;
             if !self.parameters.iter().any(is_known) {
                 return Err(format!(

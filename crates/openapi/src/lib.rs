@@ -8,10 +8,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod answer;
 mod body;
 mod choice;
-mod describe;
 mod document;
 mod error;
 mod input;
@@ -21,7 +19,6 @@ mod openapi;
 mod operation;
 mod parameters;
 mod plan;
-mod report;
 mod run;
 mod schema;
 mod security;
@@ -29,9 +26,8 @@ mod servers;
 mod text;
 
 pub use error::OpenApiError;
-pub use openapi::{OpenApi, Reduction};
+pub use openapi::{Note, OpenApi, Reduction, Report};
 pub use plan::{ApiTools, UserProvider};
-pub use report::{Note, Report};
 
 /// Compiles the code in README.md.
 #[cfg(doctest)]

@@ -1,14 +1,14 @@
-//! A document, and its owner's options for the conversion.
+//! A document, its owner's options for the conversion, and the report on what became of it.
 
 mod reduce;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use lambda_tools_core::Tool;
 use serde_json::Value;
 
 use crate::{
-    ApiTools, OpenApiError, Report,
+    ApiTools, OpenApiError,
     choice::{self, Choice},
     document::Document,
     input::Fixed,
@@ -63,6 +63,43 @@ pub struct Reduction {
     pub tools: ApiTools,
     /// The result of converting the operations.
     pub report: Report,
+}
+
+/// The result of converting a document's operations.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of operations in the document.
+    pub operations: usize,
+    /// The number of those that were chosen.
+    pub chosen: usize,
+    /// The chosen operations that are no tools, with the reasons.
+    pub left_out: Vec<Note>,
+    /// Warnings about the generated tools.
+    pub notes: Vec<Note>,
+}
+
+/// A sentence about an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Note {
+    /// The method and the path: `GET /pets/{id}`.
+    pub operation: String,
+    /// The sentence, without a period.
+    pub text: String,
+}
+
+impl Note {
+    pub(crate) fn new(operation: String, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { operation, text }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.operation, self.text)
+    }
 }
 
 impl OpenApi {
@@ -227,9 +264,13 @@ impl OpenApi {
     /// Prefers these security schemes where an operation has alternatives, and uses them where the
     /// document does not say which it needs. `SCHEME:clientCredentials` also chooses a flow.
     pub fn security<S: Into<String>>(mut self, schemes: impl IntoIterator<Item = S>) -> Self {
-        self.credentials
-            .preferred
-            .extend(schemes.into_iter().map(Into::into));
+        for scheme in schemes.into_iter().map(Into::into) {
+            let (scheme, flow) = match scheme.split_once(':') {
+                Some((scheme, flow)) => (scheme.to_owned(), Some(flow.to_owned())),
+                None => (scheme, None),
+            };
+            self.credentials.preferred.insert(scheme, flow);
+        }
         self
     }
 
@@ -261,7 +302,11 @@ impl OpenApi {
     /// Returns true if operations are chosen: by tags, ids, paths, methods or all.
     #[must_use]
     pub fn has_choice(&self) -> bool {
-        self.choice.is_made() || self.is_chosen_by_extensions()
+        let only = Choice::default();
+        let operations = Operation::all(&self.document);
+        let mut operations = operations.iter();
+        self.choice.is_made()
+            || operations.any(|it| only.includes(it, it.extension(&self.document)))
     }
 
     /// Returns the number of operations in the document.

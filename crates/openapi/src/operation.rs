@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::document::Document;
+use crate::{
+    document::Document,
+    media_type::{essence_of, is_json, is_textual},
+    plan::Answer,
+};
 
 /// The methods that a path can have: OpenAPI 3.2, Path Item Object.
 pub(crate) const METHODS: [(&str, &str); 9] = [
@@ -117,5 +121,38 @@ impl<'a> Operation<'a> {
         of(self.object)
             .or_else(|| of(self.item))
             .or_else(|| document.root().get("x-mcp"))
+    }
+
+    /// Returns the kind of answer that the tool gives, by the first response with a status 2xx.
+    pub(crate) fn answer(&self, document: &Document) -> Answer {
+        let responses = self.object.get("responses").and_then(Value::as_object);
+        let with = |start: &str| {
+            let mut statuses = responses.into_iter().flatten();
+            statuses.find(|(status, _)| status.starts_with(start))
+        };
+        let redirect = with("3");
+        let response = with("2").or_else(|| with("default").filter(|_| redirect.is_none()));
+        let Some((_, response)) = response else {
+            return redirect.map_or(Answer::Any, |_| Answer::Redirect);
+        };
+        let response = document.resolve(response).unwrap_or(&Value::Null);
+        response["content"]
+            .as_object()
+            .map_or(Answer::Any, answer_in)
+    }
+}
+
+fn answer_in(content: &Map<String, Value>) -> Answer {
+    let find = |is: fn(&str) -> bool| content.keys().map(|it| essence_of(it)).find(|it| is(it));
+    let is_concrete = |it: &str| !it.contains('*') && it.contains('/');
+    if let Some(media_type) = find(|it| it == "application/json").or_else(|| find(is_json)) {
+        return Answer::Json(media_type);
+    }
+    if let Some(media_type) = find(is_textual) {
+        return Answer::Text(media_type);
+    }
+    match find(|_| true).filter(|it| is_concrete(it)) {
+        Some(media_type) => Answer::Content(media_type),
+        None => Answer::Any,
     }
 }

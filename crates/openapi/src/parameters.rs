@@ -61,10 +61,10 @@ impl Parameter {
         }
         let encoding = encoding_of(object, place)
             .ok_or_else(|| format!("its parameter {name:?} has the style {}", text("style")))?;
-        let mut schema = match schema_in(object) {
-            Some(schema) => converter.convert(schema, 1),
-            None => Object::new(),
-        };
+        let of_content = || content_of(object).next()?.1.get("schema");
+        let schema = object.get("schema").or_else(of_content);
+        let schema = schema.map(|it| converter.convert(it, 1));
+        let mut schema = schema.unwrap_or_default();
         let description = plain(text("description"));
         if !description.is_empty() {
             converter.describe_as(&sentence(&description), &mut schema);
@@ -74,14 +74,11 @@ impl Parameter {
             all.values().next()?.get("value")
         });
         if let Some(note) = example.and_then(such_as)
-            && !["enum", "default"]
-                .iter()
-                .any(|it| schema.contains_key(*it))
+            && !schema.contains_key("enum")
+            && !schema.contains_key("default")
         {
-            add_missing(
-                &mut schema,
-                Object::from_iter([(NOTE.to_owned(), note.into())]),
-            );
+            let note = Object::from_iter([(NOTE.to_owned(), note.into())]);
+            add_missing(&mut schema, note);
         }
         describe(&name, &mut schema);
         let is_required =
@@ -110,16 +107,6 @@ impl Parameter {
             schema: Value::Null,
         }
     }
-
-    /// Returns the word that distinguishes the parameter from another one of the same name.
-    pub(crate) fn place_word(&self) -> &'static str {
-        match self.place {
-            Place::Path => "path",
-            Place::Query => "query",
-            Place::Header => "header",
-            Place::Cookie => "cookie",
-        }
-    }
 }
 
 /// Returns true for a header that says how a connection is used.
@@ -143,17 +130,19 @@ fn is_filled(name: &str, place: Place, filled: &[Filled]) -> bool {
 
 /// Returns the encoding of a parameter, if it is one of those that a request can have.
 fn encoding_of(parameter: &Map<String, Value>, place: Place) -> Option<Encoding> {
-    let content = parameter.get("content").and_then(Value::as_object);
-    let is_json = |name: &String| is_json(&essence_of(name));
-    if content.is_some_and(|it| it.keys().any(is_json)) {
+    let mut contents = content_of(parameter).map(|(name, _)| essence_of(name));
+    if contents.any(|it| is_json(&it)) {
         return Some(Encoding::Json);
     }
     let style = parameter.get("style").and_then(Value::as_str);
-    encoding_named(
-        style,
-        parameter.get("explode").and_then(Value::as_bool),
-        place,
-    )
+    let explode = parameter.get("explode").and_then(Value::as_bool);
+    encoding_named(style, explode, place)
+}
+
+/// Returns the media types of a parameter that has content in place of a schema.
+fn content_of(parameter: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let content = parameter.get("content").and_then(Value::as_object);
+    content.into_iter().flatten()
 }
 
 /// Returns the encoding of a style: OpenAPI 3.1, Style Values.
@@ -180,17 +169,4 @@ pub(crate) fn encoding_named(
         | (None | Some("form"), Place::Cookie) => Some(Encoding::Usual),
         _ => None,
     }
-}
-
-/// Returns the schema of a parameter, or that of its content.
-fn schema_in(parameter: &Map<String, Value>) -> Option<&Value> {
-    let content = || {
-        parameter
-            .get("content")?
-            .as_object()?
-            .values()
-            .next()?
-            .get("schema")
-    };
-    parameter.get("schema").or_else(content)
 }

@@ -13,45 +13,42 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    OpenApiError,
-    text::{LONGEST_TOOL, cut, plain},
-};
+use crate::OpenApiError;
 
 /// The format of the file.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The tools of an API, with the requests that they send.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiTools {
-    format: u32,
+    pub(crate) format: u32,
     /// The title of the API.
     pub(crate) title: String,
     /// The version of the API.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) version: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) description: String,
     /// The URL that paths are appended to.
     pub(crate) base_url: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) allow_private: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) searchable: bool,
     /// The header in which the API takes the id of a call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) idempotency_header: Option<String>,
     /// The security schemes, by their names in the document.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) credentials: BTreeMap<String, Credential>,
     pub(crate) tools: Vec<ApiTool>,
     /// The arguments of the command that made the file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    made_with: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) made_with: Vec<String>,
     /// A hash of the rest, by which the command recognizes a file that was edited.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    checksum: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) checksum: String,
 }
 
 /// A security scheme, and where its credentials come from.
@@ -62,7 +59,7 @@ pub(crate) enum Credential {
     Header {
         name: String,
         secret: String,
-        #[serde(default, skip_serializing_if = "String::is_empty")]
+        #[serde(default, skip_serializing_if = "is_default")]
         prefix: String,
     },
     Query {
@@ -99,16 +96,16 @@ pub(crate) struct ApiTool {
     /// The operation in the document, for people.
     pub(crate) operation: String,
     pub(crate) description: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) read_only: bool,
     /// Whether it may delete or overwrite something; `None` if nobody has said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) destructive: Option<bool>,
     /// The names of the security schemes, with the scopes that the operation needs.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) credentials: BTreeMap<String, Vec<String>>,
     /// Sets of properties, of which one must be there: an input's schema has no alternatives.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) one_of: Vec<Vec<String>>,
     pub(crate) request: RequestPlan,
     pub(crate) input: Value,
@@ -121,34 +118,34 @@ pub(crate) struct RequestPlan {
     pub(crate) method: String,
     pub(crate) path: String,
     /// The URL that the path is appended to, if it is not that of the other tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) base_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) parameters: Vec<ParameterPlan>,
     /// The parts of the input that are not parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) body: Option<BodyPlan>,
     pub(crate) answer: Answer,
 }
 
 /// A parameter of a request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ParameterPlan {
     /// The property of the input. `None` for a parameter with a fixed value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) key: Option<String>,
     /// The name in the request, if it is not the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) name: Option<String>,
     #[serde(rename = "in")]
     pub(crate) place: Place,
-    #[serde(default, skip_serializing_if = "Encoding::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) encoding: Encoding,
     /// True if reserved characters stay as they are: `allowReserved`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) reserved: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) fixed: Option<Value>,
     /// The schema of the property, while the tool is served.
     #[serde(skip)]
@@ -190,51 +187,45 @@ pub(crate) enum Encoding {
     Json,
 }
 
-impl Encoding {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    fn is_default(&self) -> bool {
-        *self == Self::Usual
-    }
-}
-
 /// The body of a request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BodyPlan {
     pub(crate) media_type: String,
     pub(crate) shape: Shape,
     /// True if a body is sent even if it is empty.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) required: bool,
     /// The property that contains the fields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) envelope: Option<String>,
     /// True if there is no such property without fields.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) optional_envelope: bool,
     /// The names of fields whose properties in the input have other names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) names: BTreeMap<String, String>,
     /// The fields of a multipart body that are files, by their names.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) files: BTreeSet<String>,
     /// The fields of a form whose encoding is not the usual one, by their names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) encodings: BTreeMap<String, Encoding>,
     /// The media types of parts that are not the usual ones, by the names of their fields.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) media_types: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) fixed: Map<String, Value>,
 }
 
 /// The place of a body in the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shape {
     /// Its fields are properties of the input.
     Fields,
     /// It is the property `body`.
+    #[default]
     Whole,
     /// It is the text in `body`.
     Text,
@@ -272,31 +263,6 @@ pub struct UserProvider {
 }
 
 impl ApiTools {
-    /// Makes tools of the `info` of a document.
-    pub(crate) fn new(info: &Value, base_url: String) -> Self {
-        let text = |field: &str| plain(info[field].as_str().unwrap_or_default());
-        // The first paragraph that is no heading of Markdown.
-        let description = info["description"].as_str().unwrap_or_default();
-        let description = description.replace('\r', "");
-        let paragraphs = description.split("\n\n").map(plain);
-        let mut paragraphs = paragraphs.filter(|it| !it.is_empty() && !it.starts_with('#'));
-        let description = paragraphs.next().unwrap_or_default();
-        Self {
-            format: FORMAT,
-            title: text("title"),
-            version: text("version"),
-            description: cut(&description, LONGEST_TOOL).to_owned(),
-            base_url,
-            allow_private: false,
-            searchable: false,
-            idempotency_header: None,
-            credentials: BTreeMap::new(),
-            tools: Vec::new(),
-            made_with: Vec::new(),
-            checksum: String::new(),
-        }
-    }
-
     /// Keeps the arguments of the command that makes a file of the tools.
     #[doc(hidden)]
     #[must_use]
@@ -420,6 +386,7 @@ impl ApiTools {
     /// Returns the providers whose tokens the tools need.
     #[must_use]
     pub fn providers(&self) -> Vec<UserProvider> {
+        let mut scopes = scopes_of(&self.tools);
         let providers = self.credentials.iter().filter_map(|(scheme, it)| match it {
             Credential::User {
                 provider,
@@ -429,21 +396,24 @@ impl ApiTools {
                 id: provider.clone(),
                 authorize_url: authorize_url.clone(),
                 token_url: token_url.clone(),
-                scopes: self.scopes_of(scheme),
+                scopes: Vec::from_iter(scopes.remove(&**scheme).unwrap_or_default()),
             }),
             _ => None,
         });
         providers.collect()
     }
+}
 
-    fn scopes_of(&self, scheme: &str) -> Vec<String> {
-        let needed = self
-            .tools
-            .iter()
-            .filter_map(|tool| tool.credentials.get(scheme));
-        let unique: BTreeSet<_> = needed.flatten().cloned().collect();
-        unique.into_iter().collect()
+/// Returns the scopes that tools need of each security scheme.
+pub(crate) fn scopes_of<'a>(
+    tools: impl IntoIterator<Item = &'a ApiTool>,
+) -> BTreeMap<&'a str, BTreeSet<String>> {
+    let mut needs: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+    for (scheme, scopes) in tools.into_iter().flat_map(|it| &it.credentials) {
+        let known = needs.entry(&**scheme).or_default();
+        known.extend(scopes.iter().cloned());
     }
+    needs
 }
 
 impl Credential {
@@ -478,7 +448,6 @@ fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_false(value: &bool) -> bool {
-    !*value
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -10,7 +10,7 @@ mod rules;
 
 use std::{
     collections::{BTreeSet, HashSet},
-    ptr,
+    mem, ptr,
 };
 
 use lambda_tools_core::tool::schema::{
@@ -184,7 +184,9 @@ impl<'a> Converter<'a> {
         let note = rules::note_of(schema).map(Value::from);
         converted.extend(note.map(|it| (NOTE.to_owned(), it)));
         if self.schemas_left == 0 || depth > self.limits.depth {
-            self.cut_off(schema);
+            // What is below the schema is left out.
+            let mut holders = schema.iter().filter(|(_, it)| !it.is_boolean());
+            self.is_cut |= holders.any(|(it, _)| has_role(it, &[Role::Branch, Role::Part]));
             return with_items(converted);
         }
         self.schemas_left -= 1;
@@ -215,12 +217,6 @@ impl<'a> Converter<'a> {
             make_nullable(&mut converted);
         }
         with_items(converted)
-    }
-
-    /// Leaves out what is below the schema.
-    fn cut_off(&mut self, schema: &Object) {
-        let mut holders = schema.iter().filter(|(_, it)| !it.is_boolean());
-        self.is_cut |= holders.any(|(keyword, _)| has_role(keyword, &[Role::Branch, Role::Part]));
     }
 
     fn add_properties(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
@@ -265,16 +261,9 @@ impl<'a> Converter<'a> {
     fn is_read_only(&self, property: &'a Value) -> bool {
         let says = |it: &Value| it.get("readOnly") == Some(&Value::Bool(true));
         let target = self.document.resolve(property).unwrap_or(property);
-        let parts = target
-            .get("allOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let parts = target["allOf"].as_array().into_iter().flatten();
         let parts = parts.flat_map(|it| [Some(it), self.document.resolve(it)]);
-        [property, target]
-            .into_iter()
-            .chain(parts.flatten())
-            .any(says)
+        says(property) || says(target) || parts.flatten().any(says)
     }
 
     /// Adds the properties of subtypes, all optional, to the base type that a discriminator makes of
@@ -282,14 +271,12 @@ impl<'a> Converter<'a> {
     fn add_subtypes(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
         let has_branches = schema.contains_key("oneOf") || schema.contains_key("anyOf");
         let discriminator = schema.get("discriminator").filter(|_| !has_branches);
-        let base = self
-            .open
-            .last()
-            .copied()
-            .filter(|it| it.as_object().is_some_and(|it| ptr::eq(it, schema)));
-        let Some((discriminator, base)) = discriminator.zip(base) else {
+        let (Some(discriminator), Some(&base)) = (discriminator, self.open.last()) else {
             return;
         };
+        if base.as_object().is_none_or(|it| !ptr::eq(it, schema)) {
+            return;
+        }
         let schemas = self.document.root()["components"]["schemas"].as_object();
         let by_name = |it: &str| schemas.and_then(|all| all.get(it));
         let target = |it: &Value| self.target(it.as_str()?).or_else(|| by_name(it.as_str()?));
@@ -334,11 +321,8 @@ impl<'a> Converter<'a> {
         if let Some(Value::Object(property)) = properties.get_mut(name)
             && !subtypes.is_empty()
         {
-            let names: Vec<_> = subtypes
-                .iter()
-                .map(|(name, _)| Value::from(name.as_str()))
-                .collect();
-            property.entry("enum").or_insert(names.into());
+            let names = subtypes.iter().map(|(name, _)| Value::from(name.as_str()));
+            property.entry("enum").or_insert(names.collect());
         }
         if !properties.is_empty() {
             converted.insert("properties".into(), properties.into());
@@ -399,9 +383,8 @@ fn retain_required(schema: &mut Object, around: &Object) {
     let mut required = take_list(schema, "required");
     let has = |schema: &Object, name: &Value| {
         let name = name.as_str().unwrap_or_default();
-        schema
-            .get("properties")
-            .is_some_and(|it| it.get(name).is_some())
+        let properties = schema.get("properties");
+        properties.is_some_and(|it| it.get(name).is_some())
     };
     required.retain(|it| has(schema, it) || has(around, it));
     if !required.is_empty() {
@@ -426,25 +409,25 @@ pub(crate) fn say_in_words(schema: &mut Value) {
         return;
     };
     each_inner(object, &mut |_, inner| say_in_words(inner));
-    if let Some(note) = object.remove(NOTE) {
-        let note = note.as_str().unwrap_or_default();
-        let text = appended(text_in(object), &[note.to_owned()]);
-        object.insert("description".into(), text.into());
+    if let Some(Value::String(note)) = object.remove(NOTE) {
+        append(object, note);
     }
     let sets: Option<Vec<_>> = list(object, "anyOf").map(required_set).collect();
     if let Some(sets) = sets.filter(|it| !it.is_empty()) {
         object.remove("anyOf");
-        let text = appended(text_in(object), &[sentence_on(&sets)]);
-        object.insert("description".into(), text.into());
+        append(object, sentence_on(&sets));
     }
     let branches = object.get_mut("anyOf").and_then(Value::as_array_mut);
-    for branch in branches
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
+    let branches = branches.into_iter().flatten();
+    for branch in branches.filter_map(Value::as_object_mut) {
         retain_required(branch, &Object::new());
     }
+}
+
+/// Adds a sentence to the description.
+fn append(schema: &mut Object, sentence: String) {
+    let text = appended(text_in(schema), &[sentence]);
+    schema.insert("description".into(), text.into());
 }
 
 /// Returns the names that a branch requires, if it says nothing else.
@@ -485,14 +468,12 @@ fn nested_again(reference: &Object) -> Object {
 
 /// Returns the schema of a file in a multipart body.
 fn file_part(mut converted: Object) -> Object {
-    let part = json!({"type": "object", "properties": {
+    let mut part = json!({"type": "object", "properties": {
         "filename": {"type": "string", "description": "The name of the file."},
         "content_type": {"type": "string", "description": "The media type, such as image/png."},
         "base64": {"type": "string", "description": "The content in base64."},
     }, "required": ["filename", "base64"], "additionalProperties": false});
-    let Value::Object(mut part) = part else {
-        unreachable!("it is an object");
-    };
+    let mut part = part.as_object_mut().map(mem::take).unwrap_or_default();
     if let Some(text) = converted.remove("description") {
         part.insert("description".into(), text);
     }
@@ -503,14 +484,11 @@ pub(crate) fn list<'a>(
     schema: &'a Object,
     keyword: &str,
 ) -> impl Iterator<Item = &'a Value> + use<'a> {
-    schema
-        .get(keyword)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    let list = schema.get(keyword).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
-fn take_object(schema: &mut Object, keyword: &str) -> Object {
+pub(crate) fn take_object(schema: &mut Object, keyword: &str) -> Object {
     match schema.remove(keyword) {
         Some(Value::Object(object)) => object,
         _ => Object::new(),

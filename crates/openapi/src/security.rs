@@ -19,8 +19,8 @@ pub(crate) struct CredentialOptions {
     /// The id of the secret of an API whose document has no schemes.
     pub(crate) bearer: Option<String>,
     /// The names of the schemes to use where there are alternatives, or where the document names
-    /// none; with a colon and a flow, if that is to be used.
-    pub(crate) preferred: Vec<String>,
+    /// none; with the flow, if one is to be used.
+    pub(crate) preferred: BTreeMap<String, Option<String>>,
 }
 
 impl CredentialOptions {
@@ -29,27 +29,12 @@ impl CredentialOptions {
         let known = || schemes_in(document).map(|(name, _)| name.as_str());
         let noun = "security scheme";
         all_known(noun, "--secret", self.secrets.keys(), known())?;
-        let preferred = self.preferred.iter().map(|it| divided(it).0.to_owned());
-        all_known(noun, "--security", &preferred.collect::<Vec<_>>(), known())
-    }
-
-    fn prefers(&self, scheme: &str) -> bool {
-        self.preferred.iter().any(|it| divided(it).0 == scheme)
-    }
-
-    fn flow_of(&self, scheme: &str) -> Option<&str> {
-        let mut preferred = self.preferred.iter().map(|it| divided(it));
-        preferred.find(|(name, _)| *name == scheme)?.1
+        all_known(noun, "--security", self.preferred.keys(), known())
     }
 }
 
-/// Returns the scheme and the flow that an option names.
-fn divided(preferred: &str) -> (&str, Option<&str>) {
-    match preferred.split_once(':') {
-        Some((scheme, flow)) => (scheme, Some(flow)),
-        None => (preferred, None),
-    }
-}
+/// The credentials of the schemes of a document, or why a scheme has none.
+pub(crate) type Known = BTreeMap<String, Result<Credential, String>>;
 
 fn schemes_in(document: &Document) -> impl Iterator<Item = (&String, &Value)> {
     let schemes = document.root()["components"]["securitySchemes"].as_object();
@@ -64,40 +49,27 @@ pub(crate) type Needs = BTreeMap<String, Vec<String>>;
 pub(crate) fn needs_of(
     operation: &Operation,
     document: &Document,
-    credentials: &BTreeMap<String, Result<Credential, String>>,
+    credentials: &Known,
     options: &CredentialOptions,
 ) -> Result<(Needs, Option<String>), String> {
-    let only = |scheme: &str| Needs::from([(scheme.to_owned(), Vec::new())]);
     if options.bearer.is_some() {
-        return Ok((only(BEARER), None));
+        return Ok((Needs::from([(BEARER.to_owned(), Vec::new())]), None));
     }
-    let listed = operation
-        .object
-        .get("security")
-        .or_else(|| document.root().get("security"));
-    let Some(listed) = listed else {
-        let possible = credentials.iter().filter(|(_, it)| it.is_ok());
-        let chosen = possible.filter(|(scheme, _)| options.prefers(scheme));
-        return Ok((
-            chosen
-                .map(|(scheme, _)| (scheme.clone(), Vec::new()))
-                .collect(),
-            None,
-        ));
+    let is_known = |scheme: &String| matches!(credentials.get(scheme), Some(Ok(_)));
+    let own = operation.object.get("security");
+    let Some(listed) = own.or_else(|| document.root().get("security")) else {
+        let chosen = options.preferred.keys().filter(|it| is_known(it));
+        let chosen = chosen.map(|scheme| (scheme.clone(), Vec::new()));
+        return Ok((chosen.collect(), None));
     };
+    let listed = listed.as_array().into_iter().flatten();
     let alternatives: Vec<Needs> = listed
-        .as_array()
-        .into_iter()
-        .flatten()
         .filter_map(|it| it.as_object().map(needs_in))
         .collect();
-    let is_possible = |needs: &&Needs| {
-        let mut schemes = needs.keys();
-        schemes.all(|scheme| matches!(credentials.get(scheme), Some(Ok(_))))
-    };
+    let is_possible = |needs: &&Needs| needs.keys().all(is_known);
     let is_preferred = |needs: &&Needs| {
         let mut schemes = needs.keys();
-        !needs.is_empty() && schemes.all(|scheme| options.prefers(scheme))
+        !needs.is_empty() && schemes.all(|scheme| options.preferred.contains_key(scheme))
     };
     let possible: Vec<&Needs> = alternatives.iter().filter(is_possible).collect();
     let chosen = possible.iter().find(|it| is_preferred(it));
@@ -127,21 +99,16 @@ pub(crate) const BEARER: &str = "bearer";
 fn needs_in(requirement: &Map<String, Value>) -> Needs {
     let scopes = |value: &Value| {
         let scopes = value.as_array().into_iter().flatten();
-        scopes
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+        let scopes = scopes.filter_map(Value::as_str);
+        scopes.map(str::to_owned).collect()
     };
-    requirement
-        .iter()
+    let schemes = requirement.iter();
+    schemes
         .map(|(scheme, it)| (scheme.clone(), scopes(it)))
         .collect()
 }
 
-fn impossible(
-    alternatives: &[Needs],
-    credentials: &BTreeMap<String, Result<Credential, String>>,
-) -> String {
+fn impossible(alternatives: &[Needs], credentials: &Known) -> String {
     let schemes = alternatives.iter().flat_map(Needs::keys);
     let reasons = schemes.filter_map(|scheme| match credentials.get(scheme) {
         Some(Ok(_)) => None,
@@ -164,7 +131,7 @@ pub(crate) fn credentials_in(
     toolkit: &str,
     base: &str,
     options: &CredentialOptions,
-) -> BTreeMap<String, Result<Credential, String>> {
+) -> Known {
     if let Some(secret) = &options.bearer {
         let credential = bearer(secret.clone());
         return BTreeMap::from([(BEARER.to_owned(), Ok(credential))]);
@@ -175,7 +142,13 @@ pub(crate) fn credentials_in(
         let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
         let secret = named.unwrap_or(&made).clone();
         let credential = match scheme["type"].as_str() {
-            Some("oauth2") => of_flows(scheme, toolkit, &secret, base, options.flow_of(name)),
+            Some("oauth2") => of_flows(
+                scheme,
+                toolkit,
+                &secret,
+                base,
+                options.preferred.get(name).and_then(Option::as_deref),
+            ),
             _ => credential_of(scheme, secret),
         };
         let is_free = |it: &Credential| !is_reserved || it.secrets().is_empty();
@@ -321,17 +294,15 @@ fn upper_snake(name: &str) -> String {
     let mut snake = String::new();
     let mut was_lower = false;
     for character in name.chars() {
-        let begins_word = character.is_ascii_uppercase() && was_lower;
-        let separates = begins_word || !character.is_ascii_alphanumeric();
-        if separates && !snake.is_empty() && !snake.ends_with('_') {
+        if character.is_ascii_uppercase() && was_lower {
             snake.push('_');
         }
-        if character.is_ascii_alphanumeric() {
-            snake.push(character.to_ascii_uppercase());
-        }
+        snake.push(character.to_ascii_uppercase());
         was_lower = character.is_ascii_lowercase() || character.is_ascii_digit();
     }
-    snake.trim_end_matches('_').to_owned()
+    let words = snake.split(|it: char| !it.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|it| !it.is_empty()).collect();
+    words.join("_")
 }
 
 #[cfg(test)]

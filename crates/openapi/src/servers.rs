@@ -29,16 +29,11 @@ impl ServerOptions {
         let variables = all.iter().filter_map(|it| it["variables"].as_object());
         let variables = variables.flat_map(Map::keys).map(String::as_str);
         let urls = all.iter().filter_map(|it| it["url"].as_str());
-        let templates = urls
-            .flat_map(|it| it.split('{').skip(1))
-            .filter_map(|it| it.split_once('}'));
+        let templates = urls.flat_map(|it| it.split('{').skip(1));
+        let templates = templates.filter_map(|it| it.split_once('}'));
         let variables = variables.chain(templates.map(|(name, _)| name));
-        all_known(
-            "server variable",
-            "--server-variable",
-            self.variables.keys(),
-            variables,
-        )?;
+        let named = self.variables.keys();
+        all_known("server variable", "--server-variable", named, variables)?;
         let hosts = all.iter().filter_map(|it| {
             let url = filled(it["url"].as_str()?, &it["variables"], self).ok()?;
             host_of(&resolved(Some("https://relative.invalid"), &url)?)

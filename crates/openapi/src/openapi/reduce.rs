@@ -5,19 +5,17 @@ use std::collections::BTreeMap;
 use lambda_tools_core::{ToolId, tool::schema::Schema};
 use serde_json::Value;
 
-use super::{OpenApi, Reduction};
+use super::{Note, OpenApi, Reduction, Report};
 use crate::{
-    ApiTools, Note, OpenApiError, Report,
-    answer::answer_of,
-    choice::{self, Choice},
-    describe::{description_of, is_undescribed},
+    ApiTools, OpenApiError, choice,
     input::{Fixed, Input},
     names::{distinct, function_in, tool_of},
     operation::Operation,
     parameters::Filled,
-    plan::{ApiTool, Credential, Place, RequestPlan},
-    security::{credentials_in, needs_of, notes_on},
+    plan::{ApiTool, FORMAT, Place, RequestPlan},
+    security::{Known, credentials_in, needs_of, notes_on},
     servers,
+    text::{description_of, first_paragraph, is_undescribed, plain},
 };
 
 /// The maximum number of tools in a list: models choose worse among more.
@@ -38,41 +36,56 @@ impl OpenApi {
         self.credentials.check(&self.document)?;
         let chosen = self.chosen(&operations)?;
         let base_url = servers::base_url(&self.document, &self.servers)?;
-        let mut tools = ApiTools::new(&self.document.root()["info"], base_url);
-        let base = &tools.base_url;
-        let known = credentials_in(&self.document, &self.toolkit, base, &self.credentials);
+        let known = credentials_in(&self.document, &self.toolkit, &base_url, &self.credentials);
         let mut report = Report {
             operations: operations.len(),
             chosen: chosen.len(),
             ..Report::default()
         };
-        let mut names = Vec::new();
+        let (mut tools, mut names) = (Vec::new(), Vec::new());
         for operation in &chosen {
-            match self.reduced(operation, &tools.base_url, &known, &mut report.notes) {
+            match self.reduced(operation, &base_url, &known, &mut report.notes) {
                 Ok(tool) => {
-                    tools.tools.push(tool);
+                    tools.push(tool);
                     names.push(self.names_of(operation));
                 }
                 Err(reason) => report.left_out.push(Note::new(operation.label(), reason)),
             }
         }
         let names = distinct(&self.toolkit, &names);
-        for (tool, name) in tools.tools.iter_mut().zip(names) {
+        for (tool, name) in tools.iter_mut().zip(names) {
             tool.id = format!("{}.{name}@{}", self.toolkit, self.version);
         }
         self.check_count(tools.len(), &report)?;
-        tools.credentials = used(known, &tools.tools);
-        let notes = notes_on(&self.document, &tools.credentials);
-        report.notes.extend(
-            notes
-                .into_iter()
-                .filter(|_| self.credentials.bearer.is_none()),
-        );
-        tools.allow_private = self.allows_private;
-        tools.searchable = self.is_searchable;
-        tools
-            .idempotency_header
-            .clone_from(&self.idempotency_header);
+        let is_used = |it: &String| {
+            let mut tools = tools.iter();
+            tools.any(|tool| tool.credentials.contains_key(it))
+        };
+        let used = known.into_iter().filter(|(scheme, _)| is_used(scheme));
+        let used = used.filter_map(|(scheme, it)| Some((scheme, it.ok()?)));
+        let credentials: BTreeMap<_, _> = used.collect();
+        if self.credentials.bearer.is_none() {
+            let notes = notes_on(&self.document, &credentials);
+            report.notes.extend(notes);
+        }
+        let text = |field: &str| {
+            let info = &self.document.root()["info"];
+            info[field].as_str().unwrap_or_default()
+        };
+        let tools = ApiTools {
+            format: FORMAT,
+            title: plain(text("title")),
+            version: plain(text("version")),
+            description: first_paragraph(text("description")),
+            base_url,
+            allow_private: self.allows_private,
+            searchable: self.is_searchable,
+            idempotency_header: self.idempotency_header.clone(),
+            credentials,
+            tools,
+            made_with: Vec::new(),
+            checksum: String::new(),
+        };
         Ok(Reduction { tools, report })
     }
 
@@ -81,27 +94,16 @@ impl OpenApi {
         operations: &[Operation<'a>],
     ) -> Result<Vec<Operation<'a>>, OpenApiError> {
         if !self.has_choice() {
-            let groups = self
-                .tags()
-                .into_iter()
-                .map(|(name, count)| format!("{name} ({count})"));
-            let groups = groups.collect::<Vec<_>>().join(", ");
-            let text = format!(
-                "no operations are chosen; choose by tags, ids, paths or methods: {groups}"
-            );
-            return Err(OpenApiError::new(text));
+            let groups = self.tags().into_iter();
+            let groups = groups.map(|(name, count)| format!("{name} ({count})"));
+            return Err(OpenApiError::new(format!(
+                "no operations are chosen; choose by tags, ids, paths or methods: {}",
+                groups.collect::<Vec<_>>().join(", ")
+            )));
         }
         self.check_names(operations)?;
         let is_chosen = |it: &&Operation| self.choice.includes(it, it.extension(&self.document));
         Ok(operations.iter().filter(is_chosen).copied().collect())
-    }
-
-    pub(super) fn is_chosen_by_extensions(&self) -> bool {
-        let operations = Operation::all(&self.document);
-        let only = Choice::default();
-        operations
-            .iter()
-            .any(|it| only.includes(it, it.extension(&self.document)))
     }
 
     /// Checks that the operations that options name exist.
@@ -141,14 +143,14 @@ impl OpenApi {
         &self,
         operation: &Operation,
         base_url: &str,
-        known: &BTreeMap<String, Result<Credential, String>>,
+        known: &Known,
         notes: &mut Vec<Note>,
     ) -> Result<ApiTool, String> {
         let (credentials, doubt) = needs_of(operation, &self.document, known, &self.credentials)?;
         let read_only = self.is_reader(operation);
-        let own = credentials
-            .keys()
-            .filter_map(|it| known.get(it)?.as_ref().ok()?.place());
+        let used = credentials.keys();
+        let used: Vec<_> = used.filter_map(|it| known.get(it)?.as_ref().ok()).collect();
+        let own = used.iter().filter_map(|it| it.place());
         let header = self.idempotency_header.as_deref().filter(|_| !read_only);
         let filled: Vec<Filled> = own.chain(header.map(|it| (Place::Header, it))).collect();
         let nothing = Fixed::new();
@@ -168,15 +170,12 @@ impl OpenApi {
                  or are headers of the connection",
             );
         }
-        let mut used = credentials
-            .keys()
-            .filter_map(|it| known.get(it)?.as_ref().ok());
-        let is_sent = used.any(|it| match it.place() {
-            Some((place, name)) => {
-                place == Place::Header && name.eq_ignore_ascii_case("authorization")
-            }
-            None => true,
-        });
+        let is_authorization = |(place, name): (Place, &str)| {
+            place == Place::Header && name.eq_ignore_ascii_case("authorization")
+        };
+        let is_sent = used
+            .iter()
+            .any(|it| it.place().is_none_or(is_authorization));
         if input.wants_authorization && !is_sent {
             note(
                 "it wants the header Authorization, and no security scheme says so; --bearer SECRET_ID sends it",
@@ -206,7 +205,7 @@ impl OpenApi {
                 base_url: servers::own_url(operation, base_url, &self.servers)?,
                 parameters: input.parameters,
                 body: input.body,
-                answer: answer_of(operation, &self.document),
+                answer: operation.answer(&self.document),
             },
             input: input.schema,
         })
@@ -217,24 +216,21 @@ impl OpenApi {
     fn names_of(&self, operation: &Operation) -> Vec<String> {
         let extension = operation.own_extension().and_then(|it| it.get("name"));
         let chosen = said(&self.names, operation).map(String::as_str);
-        let id = operation.id();
-        let summary = operation.text("summary").unwrap_or_default();
-        let function = id.map(|it| function_in(it, operation.path, summary));
-        let label = operation.label();
-        let said = chosen.or(extension.and_then(Value::as_str));
-        let method = operation.method.to_ascii_lowercase();
-        let by_method = function.map(|it| format!("{it} {method}"));
-        let by_path = Some(&*label);
         let named = |it: &str| Some(tool_of(&self.toolkit, it)).filter(|it| !it.is_empty());
+        let said = chosen.or(extension.and_then(Value::as_str));
         if let Some(name) = said.and_then(named) {
             return vec![name];
         }
-        let all = [function, id, by_method.as_deref()];
-        let all: Vec<_> = all.into_iter().flatten().filter_map(named).collect();
+        let id = operation.id().unwrap_or_default();
+        let summary = operation.text("summary").unwrap_or_default();
+        let function = function_in(id, operation.path, summary);
+        let by_method = format!("{function} {}", operation.method.to_ascii_lowercase());
+        let all = [function, id, &by_method].into_iter().filter_map(named);
+        let all: Vec<_> = all.collect();
         if all.len() > 1 {
             all
         } else {
-            by_path.and_then(named).into_iter().collect()
+            named(&operation.label()).into_iter().collect()
         }
     }
 
@@ -265,16 +261,4 @@ fn is_said(operation: &Operation, name: &str) -> bool {
 fn said<'a, T>(all: &'a BTreeMap<String, T>, operation: &Operation) -> Option<&'a T> {
     let by_id = operation.id().and_then(|it| all.get(it));
     by_id.or_else(|| all.get(&operation.label()))
-}
-
-/// Returns the credentials that the tools use.
-fn used(
-    known: BTreeMap<String, Result<Credential, String>>,
-    tools: &[ApiTool],
-) -> BTreeMap<String, Credential> {
-    let is_used = |scheme: &String| tools.iter().any(|it| it.credentials.contains_key(scheme));
-    let known = known.into_iter().filter(|(scheme, _)| is_used(scheme));
-    known
-        .filter_map(|(scheme, it)| Some((scheme, it.ok()?)))
-        .collect()
 }

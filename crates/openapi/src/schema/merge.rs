@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{NOTE, Object, list};
+use super::{NOTE, Object};
 
 /// Adds what another schema demands of the same value. Of rules that contradict each other, the first
 /// one stays: the API checks the value in any case.
@@ -37,14 +37,15 @@ pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
             _ => None,
         };
     }
-    let constants: Option<Vec<Value>> = branches.iter().map(constant_text).collect();
-    let constants = constants.filter(|it| !it.is_empty())?;
-    let said = branches.iter().filter_map(|it| {
-        Some(format!(
-            "{}: {}",
-            it["const"].as_str()?,
-            it["description"].as_str()?
-        ))
+    let constants = branches.iter().map(|it| it["const"].as_str());
+    let constants: Vec<_> = constants.collect::<Option<_>>()?;
+    if constants.is_empty() {
+        return None;
+    }
+    let said = branches.iter().zip(&constants);
+    let said = said.filter_map(|(it, constant)| {
+        let text = it["description"].as_str()?;
+        Some(format!("{constant}: {text}"))
     });
     let text = said.collect::<Vec<_>>().join("; ");
     let mut merged = Object::from_iter([
@@ -55,11 +56,6 @@ pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
         merged.insert("description".into(), text.into());
     }
     Some(merged)
-}
-
-fn constant_text(schema: &Value) -> Option<Value> {
-    let constant = schema.get("const")?;
-    constant.is_string().then(|| constant.clone())
 }
 
 /// Allows `null`, too.
@@ -82,8 +78,8 @@ pub(super) fn make_nullable(schema: &mut Object) {
     {
         values.push(Value::Null);
     }
-    if list(schema, "anyOf").next().is_some()
-        && let Some(Value::Array(branches)) = schema.get_mut("anyOf")
+    if let Some(Value::Array(branches)) = schema.get_mut("anyOf")
+        && !branches.is_empty()
     {
         branches.push(json!({"type": "null"}));
     }

@@ -1,6 +1,6 @@
 //! The keywords of a schema that have no schemas in them.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, slice};
 
 use lambda_tools_core::{
     text::clipped,
@@ -45,8 +45,10 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
     let mut rules = Object::new();
     let mut add = |keyword: &str, value: Value| drop(rules.insert(keyword.to_owned(), value));
     let kinds = kinds_of(schema);
-    if let Some(kinds) = &kinds {
-        add("type", kinds.clone());
+    match &*kinds {
+        [] => {}
+        [kind] => add("type", (*kind).into()),
+        several => add("type", several.into()),
     }
     for (keyword, value) in schema {
         let is_valid = match &**keyword {
@@ -55,7 +57,7 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
             "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
             "uniqueItems" => value.is_boolean(),
             "format" => value.as_str().is_some_and(|it| FORMATS.contains(&it)),
-            "const" => fits(value, kinds.as_ref()),
+            "const" => fits(value, &kinds),
             "default" => value.to_string().len() <= LONGEST_DEFAULT,
             _ => false,
         };
@@ -67,8 +69,8 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
         add("pattern", pattern.into());
     }
     exclude_limits(schema, &mut rules);
-    let values = values_of(schema, kinds.as_ref());
-    let is_other = |it: &Value| !it.is_null() && !fits(it, kinds.as_ref());
+    let values = values_of(schema, &kinds);
+    let is_other = |it: &Value| !it.is_null() && !fits(it, &kinds);
     let mut is_doubtful = list(schema, "enum").any(is_other);
     if !values.is_empty() && values.len() <= MOST_VALUES {
         rules.insert("enum".into(), values.into());
@@ -79,10 +81,8 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
         ["minimum", "maximum"],
     ] {
         let limit = |keyword: &str| rules.get(keyword).and_then(Value::as_f64);
-        if limit(least)
-            .zip(limit(most))
-            .is_some_and(|(least, most)| least > most)
-        {
+        let limits = limit(least).zip(limit(most));
+        if limits.is_some_and(|(least, most)| least > most) {
             rules.retain(|keyword, _| keyword != least && keyword != most);
             is_doubtful = true;
         }
@@ -92,26 +92,21 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
     (rules, is_doubtful)
 }
 
-/// Returns the types, and a guess if there are none.
-fn kinds_of(schema: &Object) -> Option<Value> {
-    let is_kind = |it: &Value| KINDS.iter().any(|kind| it == kind);
-    match schema.get("type") {
-        Some(Value::Array(kinds)) => {
-            let mut kinds: Vec<_> = kinds.iter().filter(|it| is_kind(it)).cloned().collect();
-            kinds.dedup();
-            match kinds.len() {
-                0 => None,
-                1 => kinds.pop(),
-                _ => Some(kinds.into()),
-            }
-        }
-        Some(kind) => is_kind(kind).then(|| kind.clone()),
+/// Returns the types, none for any, and a guess if the schema names none.
+fn kinds_of(schema: &Object) -> Vec<&str> {
+    let named = match schema.get("type") {
+        Some(Value::Array(kinds)) => &**kinds,
+        Some(kind) => slice::from_ref(kind),
         None => {
             let mut values = list(schema, "enum").peekable();
-            values.peek()?;
-            values.all(Value::is_string).then(|| "string".into())
+            let are_texts = values.peek().is_some() && values.all(Value::is_string);
+            return Vec::from_iter(are_texts.then_some("string"));
         }
-    }
+    };
+    let mut kinds: Vec<_> = named.iter().filter_map(Value::as_str).collect();
+    kinds.retain(|it| KINDS.contains(it));
+    kinds.dedup();
+    kinds
 }
 
 /// Turns the flags of OpenAPI 3.0 into limits.
@@ -129,14 +124,14 @@ fn exclude_limits(schema: &Object, rules: &mut Object) {
 }
 
 /// Returns the different values that a schema lists, each as one of these types.
-fn values_of(schema: &Object, kinds: Option<&Value>) -> Vec<Value> {
+fn values_of(schema: &Object, kinds: &[&str]) -> Vec<Value> {
     let mut seen = HashSet::new();
     let values = list(schema, "enum").filter_map(|it| fitting(it, kinds));
     values.filter(|it| seen.insert(it.clone())).collect()
 }
 
 /// Returns a value as one of these types, if it can be written so.
-fn fitting(value: &Value, kinds: Option<&Value>) -> Option<Value> {
+fn fitting(value: &Value, kinds: &[&str]) -> Option<Value> {
     if fits(value, kinds) {
         return Some(value.clone());
     }
@@ -150,14 +145,10 @@ fn fitting(value: &Value, kinds: Option<&Value>) -> Option<Value> {
 }
 
 /// Returns true for a value of one of these types.
-fn fits(value: &Value, kinds: Option<&Value>) -> bool {
-    let is = |name: &str| match kinds {
-        Some(Value::Array(all)) => all.iter().any(|it| it == name),
-        Some(kind) => kind == name,
-        None => true,
-    };
+fn fits(value: &Value, kinds: &[&str]) -> bool {
     let kind = kind_of(value);
-    is(kind) || (kind == "integer" && is("number"))
+    let is_number = kind == "integer" && kinds.contains(&"number");
+    kinds.is_empty() || kinds.contains(&kind) || is_number
 }
 
 /// Returns what a description has to say because the rules cannot.
@@ -185,7 +176,7 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
         notes.push(format!("Its items are, in this order: {places}."));
     }
     let count = list(schema, "enum").count();
-    if count > MOST_VALUES && values_of(schema, None).len() > MOST_VALUES {
+    if count > MOST_VALUES && values_of(schema, &[]).len() > MOST_VALUES {
         let named = list(schema, "enum").take(NAMED_VALUES).map(text_of);
         let named = named.collect::<Vec<_>>().join(", ");
         notes.push(format!("One of {count} values, such as {named}."));
@@ -208,9 +199,8 @@ pub(crate) fn such_as(example: &Value) -> Option<String> {
 }
 
 fn text_of(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string())
 }
 
 /// Returns true for bytes: `format: binary` in OpenAPI 3.0, `contentMediaType` in 3.1.
@@ -228,9 +218,8 @@ pub(super) fn is_binary(schema: &Object) -> bool {
 fn pattern_of(schema: &Object) -> Option<String> {
     let written = schema.get("pattern")?.as_str()?;
     // Some documents keep the delimiters of a regular expression in source code.
-    let inner = written
-        .strip_prefix('/')
-        .and_then(|it| it.strip_suffix('/'));
+    let inner = written.strip_prefix('/');
+    let inner = inner.and_then(|it| it.strip_suffix('/'));
     let inner = inner.filter(|it| it.starts_with('^') || it.ends_with('$'));
     let pattern = inner.unwrap_or(written);
     let rule = Schema::from_value(json!({"pattern": pattern}));
@@ -238,11 +227,12 @@ fn pattern_of(schema: &Object) -> Option<String> {
     if is_unknown || never_matches(pattern) || is_picture(schema) {
         return None;
     }
-    let said = ["example", "default"].iter();
-    let said = said.filter_map(|it| schema.get(*it));
-    let said = said
-        .chain(list(schema, "examples"))
-        .chain(list(schema, "enum"));
+    let said = schema
+        .get("example")
+        .into_iter()
+        .chain(schema.get("default"));
+    let listed = list(schema, "examples").chain(list(schema, "enum"));
+    let said = said.chain(listed);
     let mut texts = said.filter(|it| it.is_string()).take(MOST_VALUES);
     let are_valid = texts.all(|it| matches!(rule.check(it, ""), Ok(Ok(()))));
     are_valid.then(|| pattern.to_owned())
@@ -266,11 +256,9 @@ fn never_matches(pattern: &str) -> bool {
         if is_plain && (is_behind || goes_on) {
             return true;
         }
-        in_set = if is_escaped {
-            in_set
-        } else {
-            (in_set || it == '[') && it != ']'
-        };
+        if !is_escaped {
+            in_set = (in_set || it == '[') && it != ']';
+        }
         is_escaped = it == '\\' && !is_escaped;
         before = it;
     }
