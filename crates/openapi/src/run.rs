@@ -1,6 +1,5 @@
 //! Serving reduced tools: a call becomes a request to the API, and the response an answer.
 
-mod address;
 mod client;
 mod credentials;
 mod cut;
@@ -10,12 +9,11 @@ mod multipart;
 mod request;
 mod response;
 mod search;
-mod token;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     mem,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use lambda_tools_core::{Context, Failure, Tool, tool::schema::ParameterErrors};
@@ -23,17 +21,15 @@ use serde_json::{Value, json};
 
 use crate::{
     ApiTools, OpenApiError,
-    plan::{Answer, ApiTool, Credential, ParameterPlan, Place},
+    plan::{Answer, ApiTool, Credential, Place, scopes_of},
     schema::sentence_on,
 };
-use client::ApiClient;
-use request::PreparedRequest;
 
 /// The state that the tools of an API share.
 pub(crate) struct Api {
     pub(crate) settings: ApiTools,
-    client: ApiClient,
-    tokens: token::Tokens,
+    client: OnceLock<Option<reqwest::Client>>,
+    tokens: credentials::Tokens,
 }
 
 impl ApiTools {
@@ -44,12 +40,12 @@ impl ApiTools {
     /// A URL that does not use TLS, or whose host is an address that is not reachable from the
     /// internet, without [`allow_private`](Self::allow_private).
     pub fn tools(mut self) -> Result<Vec<Tool>, OpenApiError> {
-        address::check(&self)?;
+        client::check_urls(&self)?;
         let tools = mem::take(&mut self.tools);
         let is_searchable = self.searchable;
         let api = Arc::new(Api {
-            client: ApiClient::new(self.allow_private),
-            tokens: token::Tokens::default(),
+            client: OnceLock::new(),
+            tokens: credentials::Tokens::default(),
             settings: self,
         });
         if is_searchable {
@@ -89,10 +85,12 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
 fn taken_input(plan: &mut ApiTool) -> Value {
     let input = mem::take(&mut plan.input);
     // Only the next page of a query has values to convert.
-    let queried = |it: &&mut ParameterPlan| it.place == Place::Query;
-    for it in plan.request.parameters.iter_mut().filter(queried) {
-        let schema = it.key.as_ref().and_then(|key| input["properties"].get(key));
-        it.schema = schema.cloned().unwrap_or_default();
+    for it in &mut plan.request.parameters {
+        if it.place == Place::Query
+            && let Some(key) = &it.key
+        {
+            it.schema = input["properties"][key].clone();
+        }
     }
     input
 }
@@ -118,32 +116,21 @@ fn with_requirements<'a>(
 ) -> Tool {
     let mut secrets = BTreeSet::new();
     for (scheme, scopes) in scopes_of(plans) {
-        match api.settings.credentials.get(&scheme) {
-            Some(Credential::User {
-                provider,
-                token_url,
-                ..
-            }) => {
-                let tool_of_user = tool.authorization(provider, scopes).user_id();
-                tool = tool_of_user.token_url(token_url);
-            }
-            Some(credential) => secrets.extend(credential.secrets()),
-            None => {}
+        let Some(credential) = api.settings.credentials.get(scheme) else {
+            continue;
+        };
+        secrets.extend(credential.secrets());
+        if let Credential::User {
+            provider,
+            token_url,
+            ..
+        } = credential
+        {
+            let tool_of_user = tool.authorization(provider, scopes).user_id();
+            tool = tool_of_user.token_url(token_url);
         }
     }
     secrets.into_iter().fold(tool, Tool::secret)
-}
-
-/// Returns the scopes that tools need of each security scheme.
-fn scopes_of<'a>(
-    plans: impl IntoIterator<Item = &'a ApiTool>,
-) -> BTreeMap<String, BTreeSet<String>> {
-    let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (scheme, scopes) in plans.into_iter().flat_map(|it| &it.credentials) {
-        let known = needs.entry(scheme.clone()).or_default();
-        known.extend(scopes.iter().cloned());
-    }
-    needs
 }
 
 impl Api {
@@ -160,38 +147,20 @@ impl Api {
         input: Value,
         cx: &Context,
     ) -> Result<Value, Failure> {
-        let mut request = PreparedRequest::of(&plan.request, self.base_of(plan), input)?;
+        let mut request = request::request_of(&plan.request, self.base_of(plan), input)?;
         if let Some(name) = &self.settings.idempotency_header
             && !plan.read_only
         {
-            request.add_header(name, cx.call_id())?;
+            request::add_header(&mut request, name, cx.call_id())?;
         }
-        let repeats = self.may_repeat(plan);
-        let credentials = self.credentials_of(plan, cx).await?;
-        let first = request.with(&credentials)?;
+        let (first, _) = self.with_credentials(&request, plan, cx, false).await?;
         let mut response = self.send(first, plan, cx).await?;
         if response.status().as_u16() == 401
-            && let Some(credentials) = self.renewed(plan, cx).await?
+            && let (second, true) = self.with_credentials(&request, plan, cx, true).await?
         {
-            let second = request.with(&credentials)?;
             response = self.send(second, plan, cx).await?;
         }
-        response::value_of(response, plan, repeats, cx).await
-    }
-
-    async fn send(
-        &self,
-        request: reqwest::Request,
-        plan: &ApiTool,
-        cx: &Context,
-    ) -> Result<reqwest::Response, Failure> {
-        let repeats = self.may_repeat(plan);
-        let recorded_as = client::recorded_as(&request, self.base_of(plan));
-        let response = self.client.send(request, repeats, cx).await?;
-        match recorded_as {
-            Some(request) => client::recorded(&request, response, repeats, cx).await,
-            None => Ok(response),
-        }
+        response::value_of(response, plan, self.may_repeat(plan), cx).await
     }
 
     /// Returns true if a call of the tool may be repeated although it may have had its effect.

@@ -1,124 +1,210 @@
 //! The credentials of a request. They go to the API alone, in the place that the document names.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::HeaderValue;
-use lambda_tools_core::{Context, Failure, Secret};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex as SyncMutex, PoisonError},
+    time::{Duration, Instant},
+};
 
-use super::{Api, token::TokenRequest};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderName, HeaderValue};
+use lambda_tools_core::{Context, Failure, Secret, secret::stored};
+use reqwest::{Method, Request, Url};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+
+use super::{Api, encode::percent, failure, request::add_cookie, response::body_of};
 use crate::plan::{ApiTool, Credential};
 
-/// A credential in its place.
-pub(super) enum Sent {
-    Header(String, HeaderValue),
-    Query(String, Secret),
-    Cookie(String, Secret),
+/// The time before its expiry in which a token is no longer used.
+const RESERVE: Duration = Duration::from_mins(1);
+/// The lifetime of a token that states none, and the maximum one, in seconds.
+const DEFAULT_LIFETIME: u64 = 300;
+const LONGEST_LIFETIME: u64 = 24 * 60 * 60;
+/// The maximum number of tokens: callers may bring clients of their own.
+const MOST_TOKENS: usize = 100;
+
+/// The tokens of this process, by the hashes of what they were requested with. Each has a lock of its
+/// own, so that an issuer that is slow delays no call with another token.
+pub(super) type Tokens = SyncMutex<HashMap<[u8; 32], Arc<Mutex<Option<Token>>>>>;
+
+/// A token that an API has issued to the server.
+pub(super) struct Token {
+    value: Secret,
+    ends_at: Instant,
 }
 
-/// A security scheme of an operation, with the scopes that it needs.
-type Scheme<'a> = (&'a Credential, &'a [String]);
+#[derive(Deserialize)]
+struct Issued {
+    access_token: String,
+    expires_in: Option<u64>,
+}
 
 impl Api {
-    /// Returns the credentials of a call.
-    pub(super) async fn credentials_of(
+    /// Returns a request with the credentials of a call. After the API has refused the last ones
+    /// (`is_refused`), also returns whether others are among them: a secret may have been changed
+    /// since it was read, and a token may have been revoked. A refused token of the user is a failure
+    /// that makes the client ask for a new one.
+    pub(super) async fn with_credentials(
         &self,
+        request: &Request,
         plan: &ApiTool,
         cx: &Context,
-    ) -> Result<Vec<Sent>, Failure> {
-        let mut all = Vec::new();
-        for scheme in self.schemes_of(plan) {
-            all.push(self.sent(scheme, plan, cx, None, false).await?);
-        }
-        Ok(all)
-    }
-
-    /// Returns the schemes of an operation, with the scopes that it needs.
-    fn schemes_of<'a>(&'a self, plan: &'a ApiTool) -> impl Iterator<Item = Scheme<'a>> {
-        let schemes = plan.credentials.iter();
-        schemes.filter_map(|(it, scopes)| Some((self.settings.credentials.get(it)?, &**scopes)))
-    }
-
-    /// Returns other credentials after the API has refused these, if there are any: a secret may have
-    /// been changed since it was read, and a token may have been revoked. A refused token of the user
-    /// is a failure that makes the client ask for a new one.
-    pub(super) async fn renewed(
-        &self,
-        plan: &ApiTool,
-        cx: &Context,
-    ) -> Result<Option<Vec<Sent>>, Failure> {
-        let mut all = Vec::new();
-        let mut is_other = false;
-        for scheme in self.schemes_of(plan) {
-            let mut fresh = None;
-            match scheme.0 {
-                Credential::User { provider, .. } => return Err(cx.token_rejected(provider)),
-                Credential::Client { .. } => is_other = true,
+        is_refused: bool,
+    ) -> Result<(Request, bool), Failure> {
+        let mut request = request.try_clone().expect("its body is in memory");
+        let mut has_others = false;
+        for (scheme, scopes) in &plan.credentials {
+            let Some(credential) = self.settings.credentials.get(scheme) else {
+                continue;
+            };
+            let fresh = match credential {
+                Credential::User { provider, .. } if is_refused => {
+                    return Err(cx.token_rejected(provider));
+                }
                 Credential::Header { secret, .. }
                 | Credential::Query { secret, .. }
                 | Credential::Cookie { secret, .. }
-                | Credential::Basic { secret } => {
-                    fresh = cx.secret_rejected(secret).await;
-                    is_other |= fresh.is_some();
+                | Credential::Basic { secret }
+                    if is_refused =>
+                {
+                    cx.secret_rejected(secret).await
+                }
+                _ => None,
+            };
+            has_others |= fresh.is_some() || matches!(credential, Credential::Client { .. });
+            let value = |id: &str| match fresh {
+                Some(secret) => Ok(secret),
+                None => cx.secret(id).cloned(),
+            };
+            match credential {
+                Credential::Header {
+                    name,
+                    secret,
+                    prefix,
+                } => add_header(&mut request, name, prefix, &value(secret)?)?,
+                Credential::Query { name, secret } => {
+                    let secret = value(secret)?;
+                    let mut query = request.url_mut().query_pairs_mut();
+                    query.append_pair(name, secret.expose());
+                }
+                Credential::Cookie { name, secret } => {
+                    add_cookie(&mut request, name, &cookie_value(name, &value(secret)?)?)?;
+                }
+                Credential::Basic { secret } => {
+                    let login = STANDARD.encode(value(secret)?.expose()).into();
+                    add_header(&mut request, "Authorization", "Basic ", &login)?;
+                }
+                Credential::User { provider, .. } => {
+                    add_header(
+                        &mut request,
+                        "Authorization",
+                        "Bearer ",
+                        cx.token(provider)?,
+                    )?;
+                }
+                Credential::Client {
+                    token_url,
+                    client_id,
+                    client_secret,
+                } => {
+                    let login = [cx.secret(client_id)?, cx.secret(client_secret)?];
+                    let token = self.token(token_url, login, scopes, is_refused, plan, cx);
+                    add_header(&mut request, "Authorization", "Bearer ", &token.await?)?;
                 }
             }
-            all.push(self.sent(scheme, plan, cx, fresh, true).await?);
         }
-        Ok(is_other.then_some(all))
+        Ok((request, has_others))
     }
 
-    /// Returns one credential, with a newer value of its secret if there is one, and with another
-    /// token if the API has refused the last one.
-    async fn sent(
+    /// Returns a token that the API issues to a client: RFC 6749, 4.4. Requests it if there is none,
+    /// or if the API has refused the one that there is.
+    async fn token(
         &self,
-        (credential, scopes): Scheme<'_>,
+        url: &str,
+        login: [&Secret; 2],
+        scopes: &[String],
+        is_refused: bool,
         plan: &ApiTool,
         cx: &Context,
-        fresh: Option<Secret>,
-        is_refused: bool,
-    ) -> Result<Sent, Failure> {
-        let value = |id: &str| match fresh {
-            Some(secret) => Ok(secret),
-            None => cx.secret(id).cloned(),
+    ) -> Result<Secret, Failure> {
+        // RFC 6749, 2.3.1: both are encoded as in a form.
+        let [id, secret] = login.map(|it| percent(it.expose()));
+        let login = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
+        let scopes = scopes.join(" ");
+        // No part but the last has a line break.
+        let key = Sha256::digest([url, &login, &scopes].join("\n")).into();
+        let place = {
+            let mut places = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            if places.len() >= MOST_TOKENS {
+                places.clear();
+            }
+            Arc::clone(places.entry(key).or_default())
         };
-        Ok(match credential {
-            Credential::Header {
-                name,
-                secret,
-                prefix,
-            } => header(name, prefix, &value(secret)?)?,
-            Credential::Query { name, secret } => Sent::Query(name.clone(), value(secret)?),
-            Credential::Cookie { name, secret } => Sent::Cookie(name.clone(), value(secret)?),
-            Credential::Basic { secret } => {
-                let login = STANDARD.encode(value(secret)?.expose()).into();
-                header("Authorization", "Basic ", &login)?
-            }
-            Credential::User { provider, .. } => {
-                header("Authorization", "Bearer ", cx.token(provider)?)?
-            }
-            Credential::Client {
-                token_url,
-                client_id,
-                client_secret,
-            } => {
-                let login = [cx.secret(client_id)?, cx.secret(client_secret)?];
-                let asked = TokenRequest::new(token_url, login, scopes);
-                let tokens = self
-                    .tokens
-                    .token(&asked, is_refused, plan, &self.client, cx);
-                header("Authorization", "Bearer ", &tokens.await?)?
-            }
-        })
+        let mut token = place.lock().await;
+        let known = token.take_if(|it| is_refused || it.ends_at <= Instant::now());
+        if let Some(known) = known {
+            stored::forget(&known.value);
+        }
+        if let Some(token) = &*token {
+            return Ok(token.value.clone());
+        }
+        let mut request = Request::new(Method::POST, Url::parse(url)?);
+        let headers = request.headers_mut();
+        headers.insert("content-type", "application/x-www-form-urlencoded".parse()?);
+        headers.insert("accept", "application/json".parse()?);
+        headers.insert("authorization", login.parse()?);
+        let mut form = "grant_type=client_credentials".to_owned();
+        if !scopes.is_empty() {
+            form += &format!("&scope={}", percent(&scopes));
+        }
+        *request.body_mut() = Some(form.into());
+        // A token more has no effect, so the request may be repeated.
+        let response = self.execute(request, true, cx).await?;
+        if !response.status().is_success() {
+            return Err(failure::of_response(response, plan, true, cx).await);
+        }
+        let issued: Issued = serde_json::from_slice(&body_of(response, true).await?)?;
+        let lifetime = issued.expires_in.unwrap_or(DEFAULT_LIFETIME);
+        let lifetime = Duration::from_secs(lifetime.min(LONGEST_LIFETIME));
+        let value = Secret::from(issued.access_token);
+        stored::remember(&value);
+        *token = Some(Token {
+            value: value.clone(),
+            ends_at: Instant::now() + lifetime.saturating_sub(RESERVE),
+        });
+        Ok(value)
     }
 }
 
-fn header(name: &str, prefix: &str, secret: &Secret) -> Result<Sent, Failure> {
+fn add_header(
+    request: &mut Request,
+    name: &str,
+    prefix: &str,
+    secret: &Secret,
+) -> Result<(), Failure> {
     let value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose().trim()));
     let mut value = value.map_err(|_| unusable("header", name))?;
     value.set_sensitive(true);
-    Ok(Sent::Header(name.to_owned(), value))
+    let name = HeaderName::from_bytes(name.as_bytes())?;
+    request.headers_mut().insert(name, value);
+    Ok(())
+}
+
+/// Returns a secret as the value of a cookie, which has no encoding: RFC 6265, 4.1.1.
+fn cookie_value(name: &str, secret: &Secret) -> Result<String, Failure> {
+    let text = secret.expose().trim();
+    let inner = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let is_octet = |it: u8| it.is_ascii_graphic() && !b"\",;\\".contains(&it);
+    if inner.unwrap_or(text).bytes().all(is_octet) {
+        return Ok(text.to_owned());
+    }
+    Err(unusable("cookie", name))
 }
 
 /// Returns the failure of a secret that has no place in a header or a cookie.
-pub(super) fn unusable(place: &str, name: &str) -> Failure {
+fn unusable(place: &str, name: &str) -> Failure {
     Failure::new("The tool could not complete the call").developer_message(format!(
         "the secret for the {place} {name} has characters that no {place} can have"
     ))

@@ -2,6 +2,8 @@
 //!
 //! The result stays valid JSON: lists and texts lose their ends, and a notice says so.
 
+use std::collections::HashSet;
+
 use lambda_tools_core::text::clipped;
 use serde_json::{Map, Value};
 
@@ -30,22 +32,23 @@ pub(super) fn cut(value: Value, plan: &ApiTool) -> Value {
     }
     let mut notices = Vec::new();
     let value = cut_to(value, BUDGET, "", &mut notices);
-    let keys = plan
-        .request
-        .parameters
-        .iter()
-        .filter_map(|it| it.key.as_deref());
+    let parameters = plan.request.parameters.iter();
+    let keys = parameters.filter_map(|it| it.key.as_deref());
     let keys: Vec<_> = keys.filter(|it| NARROWING.contains(it)).collect();
     if !keys.is_empty() {
         notices.push(format!("ask for less with {}", keys.join(", ")));
     }
-    let notice = notices.join("; ");
+    with_note(value, "_cut", notices.join("; ").into())
+}
+
+/// Adds a field to a value. A list becomes an object with its items.
+pub(super) fn with_note(value: Value, name: &str, note: Value) -> Value {
     let mut object = match value {
         Value::Object(object) => object,
         Value::Array(_) => Map::from_iter([("items".to_owned(), value)]),
         other => Map::from_iter([("value".to_owned(), other)]),
     };
-    object.insert("_cut".to_owned(), notice.into());
+    object.insert(name.to_owned(), note);
     object.into()
 }
 
@@ -57,45 +60,54 @@ fn cut_to(value: Value, budget: usize, path: &str, notices: &mut Vec<String>) ->
     if size_of(&value) <= budget {
         return value;
     }
-    match value {
-        Value::Array(items) => cut_list(items, budget, path, notices),
-        Value::Object(fields) => cut_object(fields, budget, path, notices),
-        Value::String(text) => {
-            let end = end_within(&text, budget);
-            let (path, whole) = (named(path), text.len());
-            notices.push(format!("{path}: {end} of {whole} bytes shown"));
-            clipped(&text, end).into()
+    let (value, shown, total, noun) = match value {
+        Value::Array(items) => {
+            let total = items.len();
+            let items = cut_list(items, budget, path, notices);
+            let shown = items.len();
+            (items.into(), shown, total, "items")
         }
-        other => other,
+        Value::Object(fields) => {
+            let total = fields.len();
+            let fields = cut_object(fields, budget, path, notices);
+            let shown = fields.len();
+            (fields.into(), shown, total, "fields")
+        }
+        Value::String(text) => {
+            let (cut, shown) = cut_text(&text, budget);
+            (cut, shown, text.len(), "bytes")
+        }
+        other => return other,
+    };
+    if shown < total {
+        let path = if path.is_empty() { "the answer" } else { path };
+        notices.push(format!("{path}: {shown} of {total} {noun} shown"));
+    }
+    value
+}
+
+/// Returns the start of a text that fits in JSON, where a character may have several bytes more, and
+/// its length.
+fn cut_text(text: &str, budget: usize) -> (Value, usize) {
+    let mut end = budget;
+    loop {
+        end = text.floor_char_boundary(end);
+        let cut = Value::from(clipped(text, end));
+        let size = size_of(&cut);
+        if size <= budget || end == 0 {
+            return (cut, end);
+        }
+        end = (end * budget / size).min(end - 1);
     }
 }
 
-/// Returns the length of the longest start of a text that has at most this many bytes in JSON.
-fn end_within(text: &str, budget: usize) -> usize {
-    // Quotation marks, and what `clipped` adds.
-    let mut left = budget.saturating_sub(5);
-    let mut exceeds = |(_, it): &(usize, char)| {
-        let size = match it {
-            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-            '\0'..' ' => 6,
-            other => other.len_utf8(),
-        };
-        let exceeds = size > left;
-        left = left.saturating_sub(size);
-        exceeds
-    };
-    let end = text.char_indices().find(|it| exceeds(it));
-    end.map_or(text.len(), |(at, _)| at)
-}
-
-fn cut_list(items: Vec<Value>, budget: usize, path: &str, notices: &mut Vec<String>) -> Value {
-    let total = items.len();
+fn cut_list(items: Vec<Value>, budget: usize, path: &str, notices: &mut Vec<String>) -> Vec<Value> {
     let mut shown = Vec::new();
     let mut left = budget;
-    for (index, item) in items.into_iter().enumerate() {
+    for item in items {
         let size = size_of(&item) + 1;
         if size > left {
-            if index == 0 {
+            if shown.is_empty() {
                 shown.push(cut_to(item, left, &format!("{path}[0]"), notices));
             }
             break;
@@ -103,62 +115,37 @@ fn cut_list(items: Vec<Value>, budget: usize, path: &str, notices: &mut Vec<Stri
         left -= size;
         shown.push(item);
     }
-    notices.push(format!(
-        "{}: {} of {total} items shown",
-        named(path),
-        shown.len()
-    ));
-    shown.into()
+    shown
 }
 
 /// Cuts the large fields of an object: small ones stay as they are, the others share the rest.
 fn cut_object(
-    fields: Map<String, Value>,
+    mut fields: Map<String, Value>,
     budget: usize,
     path: &str,
     notices: &mut Vec<String>,
-) -> Value {
-    let total = fields.len();
-    let mut sizes: Vec<usize> = fields
-        .iter()
-        .map(|(name, it)| name.len() + size_of(it) + 4)
-        .collect();
+) -> Map<String, Value> {
+    let sizes = fields.iter().map(|(name, it)| (size_of(it), name.clone()));
+    let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();
-    let mut left = budget;
-    let mut share = budget;
-    for (index, size) in sizes.iter().enumerate() {
-        share = left / (total - index);
-        if *size > share {
-            break;
-        }
-        left -= size;
-    }
-    let mut cut = Map::new();
-    let mut room = budget;
-    for (name, value) in fields {
-        let taken = name.len() + 4;
-        let path = if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        };
-        if taken + 16 > share && size_of(&value) + taken > room.min(share) {
+    let (total, mut left, mut dropped) = (sizes.len(), budget, HashSet::new());
+    for (index, (size, name)) in sizes.into_iter().enumerate() {
+        let own = name.len() + 4;
+        let share = (left / (total - index)).saturating_sub(own);
+        let mut size = size + own;
+        // What has no room for a part of it is whole or not there.
+        if share >= 16 {
+            let inner = format!("{path}.{name}");
+            let value = fields[&name].take();
+            let value = cut_to(value, share, inner.trim_start_matches('.'), notices);
+            size = size_of(&value) + own;
+            fields[&name] = value;
+        } else if size > left {
+            dropped.insert(name);
             continue;
         }
-        let value = cut_to(value, share.saturating_sub(taken), &path, notices);
-        room = room.saturating_sub(size_of(&value) + taken);
-        cut.insert(name, value);
+        left = left.saturating_sub(size);
     }
-    if cut.len() < total {
-        notices.push(format!(
-            "{}: {} of {total} fields shown",
-            named(path),
-            cut.len()
-        ));
-    }
-    cut.into()
-}
-
-fn named(path: &str) -> &str {
-    if path.is_empty() { "the answer" } else { path }
+    fields.retain(|name, _| !dropped.contains(name));
+    fields
 }

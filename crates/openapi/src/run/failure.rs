@@ -15,6 +15,9 @@ const LONGEST_PROMPT: usize = 2048;
 /// The time to wait where the API does not say.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
+/// The warning after a request that may have had its effect.
+const LOOK_BEFORE: &str = "; it may have done what it was asked: look before you call it again";
+
 /// Returns the value of a header, if it is text.
 pub(super) fn header_of(response: &Response, name: HeaderName) -> Option<String> {
     let value = response.headers().get(name)?;
@@ -60,15 +63,10 @@ pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
         _ => "The connection to the API broke",
     };
     // Without a connection, nothing was sent.
-    let warning = if is_connect || may_repeat {
-        ""
-    } else {
-        "; it may have done what it was asked: look before you call it again"
-    };
-    let can_retry = if is_connect {
-        cause.can_retry()
-    } else {
-        may_repeat
+    let (warning, can_retry) = match (is_connect, may_repeat) {
+        (true, _) => ("", cause.can_retry()),
+        (false, true) => ("", true),
+        (false, false) => (LOOK_BEFORE, false),
     };
     let text = cause.parts().developer_message.clone();
     let failure = Failure::new(format!("{message}{warning}"));
@@ -77,26 +75,17 @@ pub(super) fn of_error(error: reqwest::Error, may_repeat: bool) -> Failure {
 }
 
 fn meaning_of(status: u16, plan: &ApiTool, repeats: bool) -> String {
-    let scopes: Vec<_> = plan
-        .credentials
-        .values()
-        .flatten()
-        .map(String::as_str)
-        .collect();
+    let scopes = plan.credentials.values().flatten().map(String::as_str);
+    let scopes = scopes.collect::<Vec<_>>().join(", ");
     let text = match status {
         300..=399 => "The API redirects the request, which is not followed",
         401 => "The API rejected the credentials",
         403 if scopes.is_empty() => "The API does not allow this",
-        403 => {
-            let scopes = scopes.join(", ");
-            return format!("The API does not allow this; the call needs the scopes {scopes}");
-        }
+        403 => return format!("The API does not allow this; the call needs the scopes {scopes}"),
         404 | 410 => "The API does not know what was asked for",
         408 | 425 | 429 => "The API is busy",
         500.. if repeats => "The API is temporarily unavailable",
-        500.. => {
-            "The API failed; it may have done what it was asked: look before you call it again"
-        }
+        500.. => return format!("The API failed{LOOK_BEFORE}"),
         _ => "The API rejected the request",
     };
     text.to_owned()
@@ -121,22 +110,16 @@ fn redacted(text: String, cx: &Context) -> String {
 fn prompt(error: &ApiError, plan: &ApiTool) -> Option<String> {
     error.text()?;
     let body = &error.body;
-    let renamed = plan
-        .request
-        .parameters
-        .iter()
-        .filter_map(|it| it.key.as_ref().zip(it.name.as_ref()));
+    let renamed = plan.request.parameters.iter();
+    let renamed = renamed.filter_map(|it| it.key.as_ref().zip(it.name.as_ref()));
     let fields = plan.request.body.iter().flat_map(|it| &it.names);
-    let names = renamed
-        .chain(fields)
-        .filter(|(_, name)| body.contains(&***name));
-    let names: Vec<_> = names
-        .map(|(key, name)| format!("`{name}` is the parameter `{key}`"))
-        .collect();
-    let note = if names.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", names.join(", "))
-    };
-    Some(format!("The API's response: {body}{note}"))
+    let names = renamed.chain(fields);
+    let names = names.filter(|(_, name)| body.contains(&***name));
+    let names = names.map(|(key, name)| format!("`{name}` is the parameter `{key}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let mut text = format!("The API's response: {body}");
+    if !names.is_empty() {
+        text += &format!(" ({names})");
+    }
+    Some(text)
 }

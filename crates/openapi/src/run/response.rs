@@ -8,7 +8,10 @@ use lambda_tools_core::{Context, Failure, json::read_whole, tool::schema::is_typ
 use reqwest::{Response, Url};
 use serde_json::{Map, Value, json};
 
-use super::{cut::cut, failure};
+use super::{
+    cut::{cut, with_note},
+    failure,
+};
 use crate::{
     media_type::{essence_of, is_json, is_textual},
     plan::{Answer, ApiTool, Encoding, Place},
@@ -18,9 +21,6 @@ use crate::{
 const LARGEST: usize = 4 * 1024 * 1024;
 /// The maximum number of values in a response; each takes about 100 bytes.
 const MOST_VALUES: usize = 500_000;
-
-/// The characters of the bytes 80 to 9F: Encoding Standard, windows-1252, of which ISO 8859-1 is a name.
-const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 /// Returns the answer for a response, or its failure.
 pub(super) async fn value_of(
@@ -58,7 +58,11 @@ pub(super) async fn value_of(
     if is_content {
         return Ok(json!({"media_type": "application/json", "text": value.to_string()}));
     }
-    Ok(with_next(cut(value, plan), next))
+    let value = cut(value, plan);
+    Ok(match next {
+        Some(next) => with_note(value, "_next", next.into()),
+        None => value,
+    })
 }
 
 /// Reads the body of a response.
@@ -117,35 +121,11 @@ fn read(essence: &str, body: Vec<u8>) -> Result<Value, Failure> {
 fn in_utf8(media_type: &str, body: Vec<u8>) -> Vec<u8> {
     let charset = media_type.to_ascii_lowercase();
     let charset = charset.split_once("charset=").map_or("", |(_, it)| it);
-    let charset = charset
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .trim_matches('"');
-    let units = |of: fn([u8; 2]) -> u16| {
-        body.chunks_exact(2)
-            .map(|it| of([it[0], it[1]]))
-            .collect::<Vec<_>>()
-    };
-    match charset {
-        "iso-8859-1" | "iso8859-1" | "latin1" | "latin-1" | "us-ascii" | "iso-8859-15"
-        | "windows-1252" | "cp1252" => {
-            let of = |byte: &u8| match byte {
-                0x80..0xa0 => WINDOWS_1252
-                    .chars()
-                    .nth(usize::from(byte - 0x80))
-                    .unwrap_or_default(),
-                0xa4 if charset == "iso-8859-15" => '€',
-                byte => char::from(*byte),
-            };
-            body.iter().map(of).collect::<String>().into_bytes()
+    let charset = charset.split(';').next().unwrap_or_default().trim();
+    match encoding_rs::Encoding::for_label(charset.trim_matches('"').as_bytes()) {
+        Some(encoding) if encoding != encoding_rs::UTF_8 => {
+            encoding.decode(&body).0.into_owned().into_bytes()
         }
-        "utf-16le" => String::from_utf16_lossy(&units(u16::from_le_bytes)).into_bytes(),
-        "utf-16" if body.starts_with(&[0xff, 0xfe]) => {
-            String::from_utf16_lossy(&units(u16::from_le_bytes)).into_bytes()
-        }
-        "utf-16" | "utf-16be" => String::from_utf16_lossy(&units(u16::from_be_bytes)).into_bytes(),
         _ => body,
     }
 }
@@ -191,12 +171,8 @@ fn next_in(links: &str, plan: &ApiTool) -> Option<Map<String, Value>> {
         .join(url)
         .ok()?;
     let mut next = Map::new();
-    for it in plan
-        .request
-        .parameters
-        .iter()
-        .filter(|it| it.place == Place::Query)
-    {
+    let parameters = plan.request.parameters.iter();
+    for it in parameters.filter(|it| it.place == Place::Query) {
         let texts = url.query_pairs().filter(|(name, _)| *name == it.name());
         let texts: Vec<_> = texts.map(|(_, text)| text.into_owned()).collect();
         if let Some((key, last)) = it.key.as_ref().zip(texts.last()) {
@@ -218,34 +194,33 @@ fn next_in(links: &str, plan: &ApiTool) -> Option<Map<String, Value>> {
     (!next.is_empty()).then_some(next)
 }
 
-/// Returns the URL of the first link with the relation `next`. URLs and quoted texts may have commas
-/// and semicolons.
+/// Returns the URL of the first link with the relation `next`.
 fn next_url(links: &str) -> Option<&str> {
-    let mut rest = links;
-    loop {
-        let (_, after) = rest.split_once('<')?;
-        let (url, after) = after.split_once('>')?;
-        let mut is_quoted = false;
-        let ends = |it: char| {
-            is_quoted ^= it == '"';
-            it == ',' && !is_quoted
-        };
-        let end = after.find(ends).unwrap_or(after.len());
-        let parameters = after[..end].split(|it: char| {
-            is_quoted ^= it == '"';
-            it == ';' && !is_quoted
-        });
-        let relations = parameters.filter_map(|it| {
+    split_outside(links, ',').find_map(|link| {
+        let mut parts = split_outside(link, ';').map(str::trim);
+        let url = parts.next()?.strip_prefix('<')?.strip_suffix('>')?;
+        let relations = parts.filter_map(|it| {
             let (name, value) = it.split_once('=')?;
             let is_relation = name.trim().eq_ignore_ascii_case("rel");
             is_relation.then(|| value.trim().trim_matches('"'))
         });
         let mut relations = relations.flat_map(str::split_ascii_whitespace);
-        if relations.any(|it| it.eq_ignore_ascii_case("next")) {
-            return Some(url);
+        let is_next = relations.any(|it| it.eq_ignore_ascii_case("next"));
+        is_next.then_some(url)
+    })
+}
+
+/// Splits a text at a character outside of URLs and of quoted texts.
+fn split_outside(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut in_url, mut is_quoted) = (false, false);
+    text.split(move |it| {
+        match it {
+            '"' if !in_url => is_quoted = !is_quoted,
+            '<' | '>' if !is_quoted => in_url = it == '<',
+            _ => {}
         }
-        rest = &after[end..];
-    }
+        it == separator && !in_url && !is_quoted
+    })
 }
 
 fn has_type(schema: &Value, names: &[&str]) -> bool {
@@ -265,17 +240,4 @@ fn typed(text: &str, schema: &Value) -> Value {
                 .is_some_and(|all| all.contains(it))
     };
     parsed.filter(is_wanted).unwrap_or_else(|| text.into())
-}
-
-/// Adds the parameters of the next page. A list becomes an object with its items.
-fn with_next(value: Value, next: Option<Map<String, Value>>) -> Value {
-    let Some(next) = next else {
-        return value;
-    };
-    let mut object = match value {
-        Value::Object(object) => object,
-        other => Map::from_iter([("items".to_owned(), other)]),
-    };
-    object.insert("_next".to_owned(), next.into());
-    object.into()
 }

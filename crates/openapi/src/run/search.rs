@@ -3,7 +3,7 @@
 //! Hundreds of tools in a list cost more tokens than most conversations, and a model chooses worse
 //! among them.
 
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use lambda_tools_core::{
     Context, Tool,
@@ -21,7 +21,6 @@ const MOST_FOUND: usize = 8;
 /// An operation that is found and called by its name.
 struct Entry {
     plan: ApiTool,
-    description: String,
     input: Schema,
     /// The text that is searched, in lower case.
     text: String,
@@ -31,14 +30,9 @@ type Entries = BTreeMap<String, Entry>;
 
 /// Returns the tools for all operations.
 pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
-    let (toolkit, version) = {
-        let id = plans.first().map(|it| it.id.clone()).unwrap_or_default();
-        let toolkit = id.split('.').next().unwrap_or_default().to_owned();
-        (
-            toolkit,
-            id.rsplit('@').next().unwrap_or_default().to_owned(),
-        )
-    };
+    let first = plans.first().map(|it| it.id.clone()).unwrap_or_default();
+    let toolkit = first.split('.').next().unwrap_or_default();
+    let version = first.rsplit('@').next().unwrap_or_default();
     let entries: Arc<Entries> = Arc::new(plans.into_iter().map(entry).collect());
     let id = |name: &str| format!("{toolkit}.{name}@{version}");
     let title = &api.settings.title;
@@ -49,11 +43,8 @@ pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
     ];
     if has(true) {
         let text = "Calls an operation that only reads. Search and describe it first.";
-        all.push(
-            calling(id("Read"), text, api, &entries, true)
-                .read_only(true)
-                .idempotent(),
-        );
+        let read = calling(id("Read"), text, api, &entries, true);
+        all.push(read.read_only(true).idempotent());
     }
     if has(false) {
         let text = "Calls an operation that may change something. Search and describe it first.";
@@ -65,18 +56,9 @@ pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
 fn entry(mut plan: ApiTool) -> (String, Entry) {
     let id = plan.id.split('@').next().unwrap_or_default();
     let name = id.split('.').next_back().unwrap_or_default().to_owned();
-    let description = mem::take(&mut plan.description);
     let input = Schema::from_value(taken_input(&mut plan)).with_formats_as_annotations();
-    let text = format!("{name} {} {description}", plan.operation).to_ascii_lowercase();
-    (
-        name,
-        Entry {
-            plan,
-            description,
-            input,
-            text,
-        },
-    )
+    let text = format!("{name} {} {}", plan.operation, plan.description).to_ascii_lowercase();
+    (name, Entry { plan, input, text })
 }
 
 fn searching(id: String, title: &str, entries: &Arc<Entries>) -> Tool {
@@ -107,15 +89,12 @@ fn found(entries: &Entries, words: &str) -> Value {
         });
         points.sum::<usize>()
     };
-    let mut scored: Vec<_> = entries
-        .iter()
-        .map(|(name, it)| (score(name, it), name, it))
-        .collect();
-    scored.retain(|(score, ..)| *score > 0);
+    let scored = entries.iter().map(|(name, it)| (score(name, it), name, it));
+    let mut scored: Vec<_> = scored.filter(|(score, ..)| *score > 0).collect();
     scored.sort_by_key(|(score, name, _)| (std::cmp::Reverse(*score), name.len(), *name));
     let first_sentence = |text: &str| text.split(". ").next().unwrap_or_default().to_owned();
     let found = scored.iter().take(MOST_FOUND).map(|(_, name, entry)| {
-        json!({"operation": name, "description": first_sentence(&entry.description), "read_only": entry.plan.read_only})
+        json!({"operation": name, "description": first_sentence(&entry.plan.description), "read_only": entry.plan.read_only})
     });
     found.collect()
 }
@@ -128,7 +107,7 @@ fn describing(id: String, entries: &Arc<Entries>) -> Tool {
     let run = move |input: Value| {
         let (name, it) = selected(&entries, &input).expect("it has been checked");
         let tool = if it.plan.read_only { "Read" } else { "Call" };
-        let described = json!({"operation": name, "description": it.description, "input": it.input.value(), "call_with": tool});
+        let described = json!({"operation": name, "description": it.plan.description, "input": it.input.value(), "call_with": tool});
         async move { Ok(described) }
     };
     let text = "Describes an operation and its input.";
@@ -162,10 +141,8 @@ fn calling(id: String, text: &str, api: &Arc<Api>, entries: &Arc<Entries>, reads
         }
         check(entry, &mut input["input"]).map(|()| input)
     };
-    let plans = entries
-        .values()
-        .map(|it| &it.plan)
-        .filter(|it| it.read_only == reads);
+    let plans = entries.values().map(|it| &it.plan);
+    let plans = plans.filter(|it| it.read_only == reads);
     let tool = Tool::dynamic(id, text, schema, json!({}), run).checked(check);
     with_requirements(tool, api, plans)
 }
@@ -178,10 +155,8 @@ fn selected<'a>(
     entries.get_key_value(name).ok_or_else(|| {
         let names = entries.keys().map(String::as_str).take(1000);
         let hint = closest(name, names).map(|it| format!("; did you mean {it}?"));
-        error(format!(
-            "Is not the name of an operation{}",
-            hint.unwrap_or_default()
-        ))
+        let hint = hint.unwrap_or_default();
+        error(format!("Is not the name of an operation{hint}"))
     })
 }
 
