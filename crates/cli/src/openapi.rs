@@ -1,23 +1,18 @@
 //! `lambda-tools openapi`: from an OpenAPI document to a file of tools.
 
-mod update;
+use std::{collections::BTreeMap, env, fs, path::Path, process::ExitCode};
 
-use std::{
-    env, fs,
-    io::{self, BufWriter, Write},
-    path::Path,
-    process::ExitCode,
-};
-
+use clap::Parser;
 use lambda_tools::{
     Toolkit,
     from_openapi::{ApiTools, Reduction},
 };
+use serde_json::Value;
 
 use crate::{
     Error,
     api::{Api, advised},
-    args::Options,
+    args::{Arguments, Command, Options},
     output::{self, say, typed},
     parse, source, summary,
 };
@@ -26,21 +21,19 @@ use crate::{
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     let results = &options.results;
     if let Some(file) = &results.update {
-        return update::run(file, results.force);
+        return update(file, results.force);
     }
     make(options, env::args().skip(2).map(source::without_secrets))
 }
 
 /// Makes tools of a document. The file keeps the arguments, so that an owner can update it.
 fn make(options: &Options, arguments: impl IntoIterator<Item = String>) -> Result<ExitCode, Error> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
     let results = &options.results;
     let source = options.document.as_deref().unwrap_or_default();
     let api = Api::new(source, parse::read(source)?, &options.conversion)?;
     if !api.openapi.has_choice() {
         let end = results.output.as_ref().map_or(" -o tools.json", |_| "");
-        summary::groups(&api.openapi.tags(), end, &mut stdout)?;
-        stdout.flush()?;
+        summary::groups(&api.openapi.tags(), end);
         return Ok(ExitCode::SUCCESS);
     }
     let Reduction { tools, report, .. } = api.reduce()?;
@@ -54,8 +47,7 @@ fn make(options: &Options, arguments: impl IntoIterator<Item = String>) -> Resul
         Some(file) => output::write(file, summary::lines(&report).as_bytes())?,
         None => summary::excerpt(&report).iter().for_each(|line| say(line)),
     }
-    summary::print(&tools, &report, results.output.is_none(), &mut stdout)?;
-    stdout.flush()?;
+    summary::print(&tools, &report, results.output.is_none());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,4 +64,52 @@ fn save(tools: &ApiTools, file: &Path, replaces_edited: bool) -> Result<(), Erro
         return Err(text.into());
     }
     output::write(file, tools.to_json().as_bytes())
+}
+
+/// Makes a file again with the options that made it, and prints what has changed.
+fn update(file: &Path, replaces_edited: bool) -> Result<ExitCode, Error> {
+    let before = read(file)?;
+    let arguments = before["made_with"].as_array().into_iter().flatten();
+    let arguments = arguments.map(|it| it.as_str().unwrap_or_default().to_owned());
+    let arguments: Vec<_> = arguments.collect();
+    let words = arguments.iter().map(String::as_str);
+    let words = ["lambda-tools", "openapi"].into_iter().chain(words);
+    let parsed = Arguments::try_parse_from(words).map(|it| it.command);
+    let Ok(Command::Openapi(mut options)) = parsed else {
+        let file = file.display();
+        return Err(format!("{file} does not say which options made it: make it with -o").into());
+    };
+    // The file says what to read, but not what to write.
+    options.results.output = Some(file.to_owned());
+    options.results.report = None;
+    options.results.force = replaces_edited;
+    let code = make(&options, arguments)?;
+    for line in changes(&tools_in(&before), &tools_in(&read(file)?)) {
+        output::print(&line);
+    }
+    Ok(code)
+}
+
+fn read(file: &Path) -> Result<Value, Error> {
+    let value = serde_json::from_str(&source::read_file(file)?);
+    value.map_err(|error| format!("{} is not valid: {error}", file.display()).into())
+}
+
+/// Returns the tools of a file, by their ids.
+fn tools_in(file: &Value) -> BTreeMap<&str, &Value> {
+    let tools = file["tools"].as_array().into_iter().flatten();
+    tools
+        .map(|it| (it["id"].as_str().unwrap_or_default(), it))
+        .collect()
+}
+
+/// Returns a line for each tool that was added, removed or changed.
+fn changes(before: &BTreeMap<&str, &Value>, after: &BTreeMap<&str, &Value>) -> Vec<String> {
+    let removed = before.keys().filter(|id| !after.contains_key(*id));
+    let removed = removed.map(|id| format!("removed  {id}"));
+    let others = after.iter().filter_map(|(id, tool)| match before.get(id) {
+        None => Some(format!("added    {id}")),
+        Some(old) => (old != tool).then(|| format!("changed  {id}")),
+    });
+    removed.chain(others).collect()
 }

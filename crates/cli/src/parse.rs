@@ -101,12 +101,10 @@ mod tests {
 
     #[test]
     fn ambiguous_yaml_is_an_error() {
+        let several = "multiple YAML documents detected at line ";
         for (text, expected) in [
             ("a: 1\na: 2", "duplicate mapping key: a at line "),
-            (
-                "a: 1\n---\nb: 2",
-                "multiple YAML documents detected at line ",
-            ),
+            ("a: 1\n---\nb: 2", several),
             ("{\"a\": {,}}", "key must be a string"),
             ("a: .inf", "non-finite float"),
             ("a: &x [*x]", "recursive references"),

@@ -1,7 +1,7 @@
 //! `lambda-tools serve`: the tools of documents, on a local server; and the program of a function
 //! that `lambda-tools zip` packs.
 
-use std::{env, io, process::ExitCode};
+use std::{env, process::ExitCode};
 
 use lambda_tools::{
     OAuth, Server, ServerInfo, Toolkit,
@@ -70,13 +70,13 @@ fn tools(source: &str, options: &Conversion) -> Result<Option<ApiTools>, Error> 
         if !api.openapi.has_choice() {
             let allows_many = options.choice.searchable || options.choice.list_all;
             if api.openapi.operations() > MOST_WITHOUT_CHOICE && !allows_many {
-                summary::groups(&api.openapi.tags(), "", &mut io::stdout())?;
+                summary::groups(&api.openapi.tags(), "");
                 return Ok(None);
             }
             api.openapi = api.openapi.include_all();
         }
         let Reduction { tools, report, .. } = api.reduce()?;
-        summary::print(&tools, &report, false, &mut io::stdout())?;
+        summary::print(&tools, &report, false);
         tools
     };
     // A document from another machine does not choose what is called on this one.

@@ -114,17 +114,12 @@ mod tests {
 
     #[test]
     fn only_addresses_of_this_machine_are_its_own() {
-        for (url, is_own) in [
-            ("http://127.0.0.1:8000/v1", true),
-            ("http://localhost", true),
-            ("http://[::1]:8000", true),
-            ("http://0.0.0.0:8000", false),
-            ("http://10.0.0.1", false),
-            ("http://127.0.0.1.example", false),
-            ("http://localhost@pets.example", false),
-            ("127.0.0.1", false),
-        ] {
-            assert_eq!(is_loopback(url), is_own, "{url}");
+        let own = "http://127.0.0.1:8000/v1 http://localhost http://[::1]:8000";
+        assert!(own.split(' ').all(is_loopback));
+        let others = "http://0.0.0.0:8000 http://10.0.0.1 http://127.0.0.1.example \
+                      http://localhost@pets.example 127.0.0.1";
+        for url in others.split(' ') {
+            assert!(!is_loopback(url), "{url}");
         }
     }
 }

@@ -1,16 +1,24 @@
 //! `lambda-tools zip`: a folder with what AWS Lambda runs, whose program is this executable.
 
-mod elf;
-
-use std::{env, fs, io, io::Write, path::Path, process::ExitCode};
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+};
 
 use lambda_tools::{Toolkit, from_openapi::ApiTools};
+use object::{
+    Endianness,
+    elf::{self, FileHeader64},
+    read::elf::FileHeader,
+};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     Error,
     args::Zip,
-    output::{quoted, shown, typed, write},
+    output::{print, quoted, typed, write},
     source,
 };
 
@@ -46,8 +54,7 @@ pub(crate) fn run(options: &Zip) -> Result<ExitCode, Error> {
         write(&template, text.as_bytes())?;
     }
     for line in deployment(&api, folder, &options.architecture) {
-        // Nobody may read it.
-        _ = writeln!(io::stdout(), "{}", shown(&line));
+        print(&line);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -65,10 +72,9 @@ fn zipped(files: &[(&str, &[u8], u32)]) -> Result<Vec<u8>, Error> {
 
 /// Checks that Lambda can run this executable.
 fn check(program: &[u8], architecture: &str) -> Result<(), Error> {
-    let Some(needs) = elf::needs(program) else {
+    let Some((own, glibc)) = needs(program) else {
         return Err("this executable is not for Linux on x86_64 or arm64: use one that is".into());
     };
-    let own = needs.architecture;
     if own != architecture {
         return Err(format!(
             "this executable is for {own}: use one for {architecture}, or a function with this processor\n  \
@@ -77,17 +83,54 @@ fn check(program: &[u8], architecture: &str) -> Result<(), Error> {
         )
         .into());
     }
-    if needs.glibc > GLIBC_OF_LAMBDA {
+    if glibc > GLIBC_OF_LAMBDA {
         let version = |(major, minor)| format!("{major}.{minor}");
         return Err(format!(
             "this executable needs GLIBC {}, and Lambda has {}: build one for Lambda in a clone, and use it\n  \
              cargo lambda build --release --package lambda_tools_cli",
-            version(needs.glibc),
+            version(glibc),
             version(GLIBC_OF_LAMBDA)
         )
         .into());
     }
     Ok(())
+}
+
+/// Returns the processor, as Lambda names it, and the version of GLIBC that an executable needs, 0.0
+/// without it. `None` if it is none for Linux on Lambda's processors.
+fn needs(program: &[u8]) -> Option<(&'static str, (u32, u32))> {
+    let header = FileHeader64::<Endianness>::parse(program).ok()?;
+    let endian = header.endian().ok()?;
+    let architecture = match header.e_machine(endian) {
+        elf::EM_X86_64 => "x86_64",
+        elf::EM_AARCH64 => "arm64",
+        _ => return None,
+    };
+    let sections = header.sections(endian, program).ok()?;
+    let mut glibc = (0, 0);
+    if let Some((mut libraries, strings)) = sections.gnu_verneed(endian, program).ok()? {
+        let strings = sections.strings(endian, program, strings).ok()?;
+        while let Some((_, mut versions)) = libraries.next().ok()? {
+            while let Some(needed) = versions.next().ok()? {
+                let name = str::from_utf8(needed.name(endian, strings).ok()?).ok()?;
+                // A weak version is used if it is there.
+                let is_weak = needed.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);
+                let version = name.strip_prefix("GLIBC_").filter(|_| !is_weak);
+                glibc = glibc.max(version.and_then(numbers).unwrap_or_default());
+            }
+        }
+    }
+    Some((architecture, glibc))
+}
+
+/// Returns the numbers of a version, which may have a third one.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    // Relative relocations in a short form, which 2.36 was the first to read.
+    if version == "ABI_DT_RELR" {
+        return Some((2, 36));
+    }
+    let mut numbers = version.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Returns the commands that deploy the folder, with SAM or without.
@@ -134,15 +177,12 @@ fn stack_name(folder: &Path) -> String {
 mod tests {
     use std::{env, fs};
 
-    use super::check;
+    use super::{check, needs};
 
     #[test]
     fn an_executable_has_to_run_on_lambda() {
-        let (own, other) = match env::consts::ARCH {
-            "aarch64" => ("arm64", "x86_64"),
-            _ => ("x86_64", "arm64"),
-        };
         let program = fs::read(env::current_exe().unwrap()).unwrap();
+        let (own, _) = needs(&program).unwrap();
         let needed = b"GLIBC_2.34\0";
         let places = program.windows(needed.len()).enumerate();
         let places = places.filter(|(_, bytes)| bytes == needed);
@@ -155,20 +195,15 @@ mod tests {
             program
         };
         assert!(check(&program, own).is_ok());
-        let of_own = format!("this executable is for {own}: ");
         let none = "is not for Linux on x86_64 or arm64";
-        for (program, architecture, expected) in [
-            (
-                with_glibc(b"2.35"),
-                own,
-                "needs GLIBC 2.35, and Lambda has 2.34: ",
-            ),
-            (with_glibc(b"3.00"), own, "needs GLIBC 3.0, "),
-            (program.clone(), other, &*of_own),
-            (b"#!/bin/sh\n".to_vec(), own, none),
-            (program[..80].to_vec(), own, none),
+        let newer = "needs GLIBC 2.35, and Lambda has 2.34: ";
+        for (program, expected) in [
+            (with_glibc(b"2.35"), newer),
+            (with_glibc(b"3.00"), "needs GLIBC 3.0, "),
+            (b"#!/bin/sh\n".to_vec(), none),
+            (program[..80].to_vec(), none),
         ] {
-            let error = check(&program, architecture).unwrap_err().to_string();
+            let error = check(&program, own).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
