@@ -248,8 +248,7 @@ mod tests {
             ("get.q=a=b", ("get", "q", json!("a=b"))),
         ] {
             let fix = fix(text).unwrap();
-            let parts = (&*fix.operation, &*fix.parameter, fix.value);
-            assert_eq!(parts, expected, "{text}");
+            assert_eq!((&*fix.operation, &*fix.parameter, fix.value), expected);
         }
         assert!(["limit=10", "get.limit"].iter().all(|it| fix(it).is_err()));
     }
