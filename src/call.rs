@@ -7,10 +7,7 @@
 
 pub(crate) mod background;
 mod claim;
-mod execution;
 mod grants;
-mod hand_over;
-mod perform;
 mod prepare;
 pub(crate) mod rejection;
 mod run;
@@ -24,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    Auth, Caller, Secret, Toolkit,
+    Auth, Caller, DEFAULT_TIMEOUT, Secret, Toolkit,
     arrival::Arrival,
     auth::PermittedUsers,
     clock::Clock,
@@ -39,16 +36,23 @@ use crate::{
         parts::TaskSupport,
         progress::Follower,
         question::Answers,
-        toolkit::{ToolEntry, ToolNotFound},
+        toolkit::{SelectedTool, ToolEntry, ToolNotFound},
     },
 };
 
 use background::Worker;
-use execution::Execution;
-use rejection::{InsufficientScope, Rejection};
+use rejection::Rejection;
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
 use watch::Watch;
+
+/// The maximum time limit of a tool: longer than any platform lets a call run. Adding a much longer
+/// time to an `Instant` would overflow.
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
+
+/// The time limit of a tool in the background that does not set its own: that of a function on
+/// Lambda.
+const DEFAULT_LIMIT: Duration = Duration::from_mins(15);
 
 /// Everything that calls need, in any protocol.
 pub(crate) struct Engine {
@@ -89,7 +93,7 @@ pub(crate) struct Call {
 }
 
 /// The place where a call of a tool in the [background](crate::Tool::background) runs.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) enum Background {
     /// In its own invocation, which the caller waits for.
     InPlace,
@@ -112,6 +116,23 @@ pub(crate) struct ClientContext {
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// The user's answers to questions; `None` if the client cannot ask its user.
     pub(crate) answers: Option<Answers>,
+}
+
+/// The facts that every stage of a call needs.
+#[derive(Clone)]
+struct Execution {
+    engine: Arc<Engine>,
+    entry: SelectedTool,
+    /// The call's id: the client's, or a generated one.
+    id: String,
+    /// Only a call with an id from the client can be recognized when it is repeated.
+    has_client_id: bool,
+    arrival: Arrival,
+    caller: Caller,
+    background: Background,
+    follower: Option<Follower>,
+    /// The spans that enclose the call.
+    spans: Spans,
 }
 
 impl Engine {
@@ -165,10 +186,7 @@ impl Engine {
             .missing_scopes(&caller, &entry.tool, &self.toolkit);
         if let Some(scopes) = scopes {
             let tool = entry.id.to_string();
-            return Err(Rejection::InsufficientScope(Box::new(InsufficientScope {
-                tool,
-                scopes,
-            })));
+            return Err(Rejection::InsufficientScope { tool, scopes });
         }
         let execution = Box::new(Execution {
             engine: Arc::clone(self),
@@ -254,6 +272,34 @@ impl Call {
     }
 }
 
+impl Execution {
+    /// Returns true if the call runs elsewhere, and not yet.
+    fn is_handed_over(&self) -> bool {
+        matches!(self.background, Background::Elsewhere | Background::Task)
+            && self.engine.hands_over(&self.entry.tool)
+    }
+
+    /// Returns the id under which the call is recorded, if it is.
+    fn recorded_id(&self) -> Option<&str> {
+        (self.has_client_id || self.is_handed_over()).then_some(&*self.id)
+    }
+
+    /// Returns the time left for the call: its tool's limit, counted from the call's arrival, and
+    /// no longer than the platform waits.
+    fn time_left(&self) -> Duration {
+        let clock = &self.engine.clock;
+        let default = match self.background {
+            Background::Started(_) => DEFAULT_LIMIT,
+            _ => DEFAULT_TIMEOUT,
+        };
+        let limit = self.entry.tool.timeout.unwrap_or(default);
+        let elapsed = clock.instant().saturating_duration_since(self.arrival.at);
+        let limit = limit.min(LONGEST_TIMEOUT).saturating_sub(elapsed);
+        let left = self.arrival.invocation.time_left(clock.now());
+        left.map_or(limit, |left| left.min(limit))
+    }
+}
+
 fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
     let qualified = Arc::clone(&selector.qualified);
     match error {
@@ -270,7 +316,7 @@ fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
 mod exposed {
     use std::collections::BTreeMap;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::Secret;
 
@@ -278,8 +324,7 @@ mod exposed {
         secrets: &BTreeMap<String, Secret>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let texts = secrets.iter().map(|(id, it)| (id, it.expose()));
-        texts.collect::<BTreeMap<_, _>>().serialize(serializer)
+        serializer.collect_map(secrets.iter().map(|(id, it)| (id, it.expose())))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(

@@ -7,7 +7,6 @@
 
 pub(crate) mod deduplication;
 pub(crate) mod fingerprint;
-mod outcome;
 mod record;
 
 use std::{any::type_name, fmt, sync::Arc, time::Duration};

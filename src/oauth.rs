@@ -36,41 +36,33 @@ mod flow;
 mod grant;
 mod grant_request;
 mod keys;
-mod page;
-mod parameters;
 mod provider;
 mod records;
-mod redeem;
 mod refresh;
 mod scope_descriptions;
-mod start;
 #[cfg(test)]
 mod tests;
-mod token_refresh;
-mod transport;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 #[doc(hidden)]
 pub use crate::http_client::TransportError;
 pub(crate) use broker::Broker;
-pub(crate) use browser::Browser;
+pub(crate) use browser::{
+    Browser, BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
+    Parameters, RequestedScope,
+};
 pub(crate) use grant_request::{Challenge, GrantRequest};
 pub(crate) use keys::SHORTEST;
-pub(crate) use page::{
-    BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage, RequestedScope,
-};
-pub(crate) use parameters::Parameters;
 pub use provider::Provider;
 use records::LIMITS;
 #[cfg(feature = "sign-in")]
 pub(crate) use {
-    flow::{Flow, ReturnedFlow, split_state},
+    flow::{Flow, FlowError, ReturnedFlow, split_state},
     grant::{Grant, grant_record_id},
     keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
     records::{Records, Versioned},
-    redeem::FlowError,
-    token_refresh::{RefreshedToken, TokenRefresh, WantedGrant},
+    refresh::{RefreshedToken, TokenRefresh, WantedGrant},
 };
 
 use crate::store::{Store, memory::Memory};

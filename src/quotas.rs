@@ -4,12 +4,13 @@
 #![doc = include_str!("../docs/quotas.md")]
 
 pub(crate) mod counters;
-mod parse;
-mod window;
 
-use std::fmt;
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use window::Window;
+use crate::clock::{since_epoch, timestamp};
 
 /// A limit on the number of calls that run in a calendar minute or day of UTC.
 ///
@@ -46,6 +47,13 @@ enum Subject {
     Tool,
     /// Those of this tool; others are not counted.
     OneTool(String),
+}
+
+/// A part of the calendar, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Window {
+    Minute,
+    Day,
 }
 
 impl Quota {
@@ -107,6 +115,16 @@ impl Quota {
         }
     }
 
+    /// Parses a quota such as `caller=5/minute`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (subject, rate) = text.split_once('=')?;
+        let (limit, window) = rate.split_once('/')?;
+        let window = Window::ALL.into_iter().find(|it| it.name() == window)?;
+        let is_number = !limit.is_empty() && limit.bytes().all(|it| it.is_ascii_digit());
+        let limit = limit.parse().ok().filter(|_| is_number)?;
+        Some(Self::new(limit, window, Subject::parse(subject)?))
+    }
+
     /// Returns the name of the only tool whose calls are counted, if there is one.
     pub(crate) fn tool(&self) -> Option<&str> {
         match &self.subject {
@@ -132,6 +150,56 @@ impl Quota {
     }
 }
 
+impl Window {
+    const ALL: [Self; 2] = [Self::Minute, Self::Day];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+
+    fn length(self) -> Duration {
+        match self {
+            Self::Minute => Duration::from_mins(1),
+            Self::Day => Duration::from_hours(24),
+        }
+    }
+
+    /// Returns a text that identifies the window around this time.
+    fn id(self, now: SystemTime) -> String {
+        let mut text = timestamp(now);
+        text.truncate(match self {
+            Self::Minute => "2026-01-01T00:00".len(),
+            Self::Day => "2026-01-01".len(),
+        });
+        text
+    }
+
+    /// Returns the end of the window around this time.
+    fn end(self, now: SystemTime) -> SystemTime {
+        let (seconds, length) = (since_epoch(now).as_secs(), self.length().as_secs());
+        UNIX_EPOCH + Duration::from_secs(seconds - seconds % length + length)
+    }
+}
+
+impl Subject {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "all" => Self::All,
+            "caller" => Self::Caller,
+            "user" => Self::User,
+            "tool" => Self::Tool,
+            other => {
+                let name = other.strip_prefix("tool:")?;
+                let is_name = !name.is_empty() && !name.contains('+');
+                Self::OneTool(is_name.then(|| name.to_owned())?)
+            }
+        })
+    }
+}
+
 /// Writes the subject as in `TOOLS_QUOTAS`: `caller`, `tool:SMS.Send`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,6 +209,58 @@ impl fmt::Display for Subject {
             Self::User => f.write_str("user"),
             Self::Tool => f.write_str("tool"),
             Self::OneTool(name) => write!(f, "tool:{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotas_have_a_subject_a_limit_and_a_window() {
+        for (text, expected) in [
+            ("all=100000/day", Quota::per_day(100_000)),
+            ("caller=60/minute", Quota::per_minute(60).by_caller()),
+            ("user=0/day", Quota::per_day(0).by_user()),
+            ("tool=7/day", Quota::per_day(7).by_tool()),
+            ("tool:SMS.Send=7/day", Quota::per_day(7).of_tool("SMS.Send")),
+        ] {
+            assert_eq!(Quota::parse(text).as_ref(), Some(&expected), "{text}");
+            let Quota {
+                limit,
+                window,
+                subject,
+                ..
+            } = &expected;
+            let written = format!("{subject}={limit}/{}", window.name());
+            assert_eq!(written, text);
+        }
+        let invalid = ",all,all=1,all=1/week,all=+1/day,all=-1/day,all=/day,all=1.5/day,\
+            all=99999999999999999999/day,=1/day,caller+tool=1/day,tool:A.B+caller=1/day,\
+            tool:=1/day,everybody=1/day,caller = 1/day";
+        for text in invalid.split(',') {
+            assert_eq!(Quota::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn windows_are_those_of_the_calendar() {
+        for (seconds, window, id, end) in [
+            // From `date -u -d @… +%FT%TZ`.
+            (
+                1_709_210_096,
+                Window::Minute,
+                "2024-02-29T12:34",
+                1_709_210_100,
+            ),
+            (1_709_210_096, Window::Day, "2024-02-29", 1_709_251_200),
+            (1_735_689_599, Window::Day, "2024-12-31", 1_735_689_600),
+            (1_735_689_600, Window::Day, "2025-01-01", 1_735_776_000),
+        ] {
+            let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(window.id(at(seconds)), id);
+            assert_eq!(window.end(at(seconds)), at(end), "{id}");
         }
     }
 }

@@ -95,15 +95,7 @@ pub trait Store: Send + Sync {
             None => Change::Leave(false),
             Some(record) => Change::Write(record, true),
         };
-        let limits = (Duration::MAX, false);
-        Box::pin(update(
-            self,
-            count.id,
-            Start::Current,
-            count.now,
-            limits,
-            next,
-        ))
+        Box::pin(update(self, count.id, count.now, Duration::MAX, next))
     }
 
     /// Does work of the first call in advance, such as opening a connection. An error is logged.
@@ -274,13 +266,11 @@ pub(crate) fn new_version() -> u64 {
 /// third-party code and depend on the network, so they may fail, panic, or never respond.
 pub(crate) async fn within<T>(
     limit: Duration,
-    mut operation: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+    mut operation: StoreFuture<'_, T>,
 ) -> Result<T, StoreError> {
     let caught = poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Ok),
-            Err(_) => Poll::Ready(Err(StoreError::unavailable("the store panicked"))),
-        }
+        let polled = catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(StoreError::unavailable("the store panicked"))))
     });
     let result = tokio::time::timeout(limit, caught).await;
     result.unwrap_or_else(|_| Err(StoreError::timed_out(limit)))
@@ -292,8 +282,7 @@ pub(crate) async fn put<S: Store + ?Sized>(
     limit: Duration,
     write: Write<'_>,
 ) -> Result<PutOutcome, StoreError> {
-    let outcome = within(limit, store.put(write)).await;
-    Ok(match outcome.flatten()? {
+    Ok(match within(limit, store.put(write)).await? {
         // The write was sent twice, because the first response was lost.
         PutOutcome::Conflict(Some(current)) if current.version == write.record.version => {
             PutOutcome::Written
@@ -308,21 +297,6 @@ pub(crate) enum Change<R, T> {
     Write(R, T),
 }
 
-/// The record that an update assumes at first. If it is not the current one, the store returns that
-/// instead of writing.
-pub(crate) enum Start {
-    /// The current one, which is read.
-    Current,
-    /// None.
-    #[cfg_attr(
-        not(any(feature = "oauth", test)),
-        expect(dead_code, reason = "a claim decides nothing")
-    )]
-    Absent,
-    /// This one.
-    Known(Record),
-}
-
 /// The attempts to write a record that others write, too. Each conflict means that one of them has
 /// written it.
 const ATTEMPTS: usize = 1000;
@@ -330,21 +304,16 @@ const ATTEMPTS: usize = 1000;
 /// Lets `decide` make a decision on a record, and saves the new record if the old one is unchanged;
 /// otherwise it tries again with the record that the store returned.
 ///
-/// `timeout` is the time limit of each operation of the store. With `repeats`, a write that may have
-/// been carried out is repeated once, which shows whether it was.
+/// `timeout` is the time limit of each operation of the store. A write that may have been carried out is
+/// repeated once, which shows whether it was.
 pub(crate) async fn update<S: Store + ?Sized, T>(
     store: &S,
     id: &str,
-    start: Start,
     now: SystemTime,
-    (timeout, repeats): (Duration, bool),
+    timeout: Duration,
     mut decide: impl FnMut(Option<Record>) -> Change<Record, T>,
 ) -> Result<T, StoreError> {
-    let mut current = match start {
-        Start::Current => within(timeout, store.get(id)).await.flatten()?,
-        Start::Absent => None,
-        Start::Known(record) => Some(record),
-    };
+    let mut current = within(timeout, store.get(id)).await?;
     for _ in 0..ATTEMPTS {
         let over = Over::of(current.as_ref());
         let (record, value) = match decide(current) {
@@ -358,7 +327,7 @@ pub(crate) async fn update<S: Store + ?Sized, T>(
             now,
         };
         let outcome = match put(store, timeout, write).await {
-            Err(error) if repeats && error.is_temporary() => put(store, timeout, write).await,
+            Err(error) if error.is_temporary() => put(store, timeout, write).await,
             outcome => outcome,
         };
         match outcome? {

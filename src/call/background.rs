@@ -8,35 +8,58 @@
 mod sealed;
 
 use std::{
-    pin::Pin,
-    sync::OnceLock,
+    pin::{Pin, pin},
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
 use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{
+    select,
+    sync::watch,
+    time::{Instant, sleep, timeout_at},
+};
 
-use super::{Background, Call, ClientContext, Engine, Execution, execution::DEFAULT_LIMIT};
+use super::{
+    Background, Call, ClientContext, DEFAULT_LIMIT, Engine, Execution, LONGEST_TIMEOUT, Outcome,
+    Rejection, prepare::PreparedCall,
+};
 use crate::{
-    Caller, Failure, StoreError,
+    Caller, DEFAULT_TIMEOUT, Failure, StoreError,
     auth::PermittedUsers,
     idempotency::{
+        CallIdentity,
         deduplication::{
             Claim, RunEnd,
-            task::{Start, Task, TaskId},
+            task::{NewTask, NotStarted, Task, TaskId, TaskState},
         },
         owner_of,
     },
+    text::{LONGEST_SHOWN, clipped},
     tool::{
         id::Selector,
+        output::Output,
         parts::{TaskSupport, ToolParts},
+        progress::{Follower, Progress},
+        reason::Reason,
         toolkit::{SelectedTool, ToolEntry},
     },
 };
-pub(super) use sealed::Code;
+use sealed::Code;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// The pauses between two looks at a task, while its first caller waits.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time between two notes about the progress of a task.
+const BETWEEN_NOTES: Duration = Duration::from_secs(1);
+
+/// The notes without progress after which the task looks whether it is cancelled.
+const QUIET_NOTES: u32 = 2;
 
 /// The function that takes calls that are handed over. It is set once.
 pub(crate) type Worker = OnceLock<HandOver>;
@@ -48,8 +71,8 @@ pub(crate) type HandingOver = Pin<Box<dyn Future<Output = Result<(), StoreError>
 /// The start of the work: the task's id, and the code that decrypts its call.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Ticket {
-    pub(super) task: String,
-    pub(super) code: Code,
+    task: String,
+    code: Code,
 }
 
 /// A call as it is stored until its work starts.
@@ -120,10 +143,8 @@ impl Engine {
         &self,
         ticket: &Ticket,
         deadline: Option<SystemTime>,
-    ) -> Result<Start<StartedTask>, StoreError> {
-        let Some(id) = TaskId::parse(&ticket.task) else {
-            return Ok(Start::Unknown);
-        };
+    ) -> Result<StartedTask, NotStarted> {
+        let id = TaskId::parse(&ticket.task).ok_or(NotStarted::Unknown)?;
         let open = |sealed: &[u8]| {
             let call = ticket.code.open(&ticket.task, sealed)?;
             let call: StoredCall = serde_json::from_slice(&call).ok()?;
@@ -131,23 +152,22 @@ impl Engine {
             let limit = limit_of(&self.toolkit.resolve(&selector, |_| true).ok()?);
             Some(((selector, call), limit))
         };
-        let started = self.deduplication.start(&id, deadline, open).await?;
-        Ok(started.map(|(claim, (selector, stored))| {
-            let parent = stored.traceparent.and_then(|it| it.parse().ok());
-            let call = Call {
-                call_id: Some(stored.call_id),
-                trace_id: stored.trace_id,
-                client_context: stored.context,
-                background: Background::Started(Box::new(claim.clone())),
-                ..Call::new(selector, stored.input)
-            };
-            StartedTask {
-                call: Box::new(call),
-                caller: stored.caller,
-                headers: parent.map(|it| (TRACEPARENT, it)).into_iter().collect(),
-                claim,
-            }
-        }))
+        let started = self.deduplication.start(&id, deadline, open);
+        let (claim, (selector, stored)) = started.await?;
+        let parent = stored.traceparent.and_then(|it| it.parse().ok());
+        let call = Call {
+            call_id: Some(stored.call_id),
+            trace_id: stored.trace_id,
+            client_context: stored.context,
+            background: Background::Started(Box::new(claim.clone())),
+            ..Call::new(selector, stored.input)
+        };
+        Ok(StartedTask {
+            call: Box::new(call),
+            caller: stored.caller,
+            headers: parent.map(|it| (TRACEPARENT, it)).into_iter().collect(),
+            claim,
+        })
     }
 
     /// Ends a task whose call did not reach its tool.
@@ -181,11 +201,187 @@ impl Execution {
         });
         Some(call.to_string().into_bytes())
     }
+
+    /// Encrypts a call for its record, and returns what starts its work.
+    pub(super) fn seal(
+        &self,
+        identity: &CallIdentity,
+        call: &[u8],
+        user: Option<&str>,
+    ) -> (NewTask, Ticket) {
+        let id = TaskId {
+            key: identity.key.clone(),
+            random: self.engine.clock.id().simple().to_string(),
+        };
+        let ticket = Ticket {
+            task: id.to_string(),
+            code: Code::new(),
+        };
+        let task = NewTask {
+            random: id.random,
+            owner: owner_of(&self.caller, user),
+            tool: self.entry.id.to_string(),
+            sealed: ticket.code.seal(&ticket.task, call),
+            limit: limit_of(&self.entry),
+        };
+        (task, ticket)
+    }
+
+    /// Returns the time that the caller waits for a call that runs elsewhere, if it is not the usual
+    /// one.
+    pub(super) fn patience(&self, is_handed_over: bool) -> Option<Duration> {
+        if !is_handed_over {
+            return self.follower.is_some().then(|| self.time_left());
+        }
+        let left = self.arrival.invocation.time_left(self.engine.clock.now());
+        let left = left.unwrap_or(DEFAULT_LIMIT);
+        let elapsed = self.engine.clock.instant() - self.arrival.at;
+        Some(match self.background {
+            Background::Task => self.engine.task_after.min(left),
+            // The client sees that the call goes on.
+            _ if self.follower.is_some() => left,
+            _ => DEFAULT_TIMEOUT.saturating_sub(elapsed).min(left),
+        })
+    }
 }
 
-pub(super) fn limit_of(entry: &ToolEntry) -> Duration {
+impl PreparedCall {
+    /// Hands the call over, and waits for its outcome.
+    pub(super) async fn hand_over(
+        self,
+        claim: Claim,
+        ticket: Ticket,
+        until: Instant,
+    ) -> Result<Outcome, Rejection> {
+        let (engine, started) = (Arc::clone(&self.valid.execution.engine), Instant::now());
+        let Some(first) = claim.task(engine.clock.now()) else {
+            return Ok(Outcome::lost(self.valid.execution.id));
+        };
+        let worker = engine.worker.get().expect("calls are handed over to it");
+        if let Err(error) = worker(ticket, &self.valid.execution.caller).await {
+            // Delivered nevertheless, the event finds no task, unless it has started it by now.
+            if engine.deduplication.withdraw(claim).await {
+                return Err(Rejection::Unprotected(error));
+            }
+        }
+        let owner = owner_of(&self.valid.execution.caller, self.valid.user());
+        let task = wait(&engine, first, &owner, until).await;
+        let has_id = self.valid.execution.has_client_id;
+        let call_id = self.valid.execution.id;
+        let elapsed = started.elapsed();
+        Ok(match task {
+            Some(task) => match task.state {
+                TaskState::Ended(it) => Outcome::of(call_id, it.duration, it.result),
+                TaskState::Lost(failure) => Outcome::of(call_id, elapsed, Err(failure)),
+                TaskState::Working | TaskState::Cancelled => Outcome {
+                    task: Some(Box::new(task)),
+                    ..Outcome::of(call_id, elapsed, Err(goes_on(has_id)))
+                },
+            },
+            None => Outcome::lost(call_id),
+        })
+    }
+
+    /// Performs a call that was handed over, and records how far it has got and how it ended.
+    pub(super) async fn perform_task(mut self, mut claim: Claim) -> Result<Outcome, Rejection> {
+        let (reports, mut latest) = watch::channel(None);
+        let follower = Follower::new(move |progress| {
+            reports.send_replace(Some(progress));
+        });
+        self.valid.execution.follower = Some(follower.clone());
+        let deduplication = Arc::clone(&self.valid.execution.engine.deduplication);
+        let _running = deduplication.count_running();
+        let reauthorization = self.reauthorization();
+        let until = claim.until();
+        let (outcome, end) = {
+            let mut run = pin!(self.run(until));
+            let mut quiet = 0;
+            loop {
+                select! {
+                    done = &mut run => break done,
+                    () = sleep(BETWEEN_NOTES) => {}
+                }
+                let changed = latest.has_changed().unwrap_or(false);
+                quiet = if changed { 0 } else { quiet + 1 };
+                if !changed && quiet < QUIET_NOTES {
+                    continue;
+                }
+                quiet = 0;
+                let message = changed.then(|| latest.borrow_and_update().as_ref().map(text_of));
+                select! {
+                    done = &mut run => break done,
+                    noted = deduplication.note(&mut claim, message.flatten()) => match noted {
+                        Ok(true) => follower.cancel(),
+                        Ok(false) => {}
+                        Err(error) => tracing::warn!(%error, "the progress of a task is not recorded"),
+                    },
+                }
+            }
+        };
+        let mut outcome = match reauthorization {
+            Some(it) => it.challenge_instead_of(outcome).await?,
+            None => outcome,
+        };
+        outcome.result = outcome.result.map(Output::into_json);
+        deduplication
+            .settle(claim, outcome.duration, &outcome.result, end)
+            .await;
+        Ok(outcome)
+    }
+}
+
+fn limit_of(entry: &ToolEntry) -> Duration {
     let limit = entry.tool.timeout.unwrap_or(DEFAULT_LIMIT);
-    limit.min(super::execution::LONGEST_TIMEOUT)
+    limit.min(LONGEST_TIMEOUT)
+}
+
+/// Waits until a task has ended. Returns what is known of it last; `None` if another call has
+/// replaced its record.
+async fn wait(engine: &Engine, first: Task, owner: &str, until: Instant) -> Option<Task> {
+    let (mut pause, mut last) = (FIRST_PAUSE, first);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Some(last);
+        }
+        sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        let looked = timeout_at(until, engine.deduplication.task(&last.id, owner, false)).await;
+        match looked {
+            Err(_) => return Some(last),
+            Ok(Ok(task)) => last = task?,
+            // The store may respond again; the client asks, in any case.
+            Ok(Err(_)) => {}
+        }
+        if !matches!(last.state, TaskState::Working) {
+            return Some(last);
+        }
+    }
+}
+
+/// Returns the failure for a client without tasks. Only one that has sent an id can repeat the call.
+fn goes_on(has_id: bool) -> Failure {
+    let failure = Failure::internal(Reason::Running, "The tool is still working")
+        .developer_message(
+            "The call goes on. The same call with the same call_id gets its outcome.",
+        );
+    if !has_id {
+        let prompt = "The work goes on. Do not call the tool again for its effect.";
+        return failure.prompt(prompt);
+    }
+    let prompt =
+        "The work goes on: repeat the same call, with the same call id, to get its outcome.";
+    failure.prompt(prompt).retry_after(Duration::from_secs(5))
+}
+
+/// Returns the text of a report, of a length that any store can keep.
+fn text_of(progress: &Progress) -> String {
+    let done = &progress.done;
+    match (&*progress.message, progress.total) {
+        ("", None) => done.to_string(),
+        ("", Some(total)) => format!("{done} of {total}"),
+        (message, _) => clipped(message, LONGEST_SHOWN).into_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -121,6 +121,10 @@ impl Execution {
         };
         let limit = LONGEST_COUNT.min(self.time_left() / 2);
         let counted = quotas.count(call, self.engine.clock.now(), limit);
-        Ok(counted.await?)
+        match counted.await {
+            Ok(None) => Ok(()),
+            Ok(Some(quota)) => Err(Rejection::QuotaExceeded(Box::new(quota))),
+            Err(error) => Err(Rejection::Uncounted(error)),
+        }
     }
 }

@@ -1,20 +1,14 @@
 //! Users' grants: their tokens, challenges for missing tokens, and a new challenge in place of a
 //! failure that reports a rejected token.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use super::{
-    Engine, Outcome, Rejection,
-    execution::Execution,
+    Execution, Outcome, Rejection,
     prepare::{PreparedCall, RequirementValues},
     rejection::UnmetRequirements,
 };
-use crate::{
-    AuthorizationRequirement, Requirements, Secret, StoreError,
-    arrival::Arrival,
-    oauth::{Broker, GrantRequest},
-    tool::toolkit::SelectedTool,
-};
+use crate::{AuthorizationRequirement, Requirements, Secret, StoreError, oauth::GrantRequest};
 
 /// The time limit of each of the two steps that follow the tool's run, which may have used up the
 /// call's time.
@@ -22,11 +16,7 @@ const STEP_LIMIT: Duration = Duration::from_millis(800);
 
 /// Everything needed to challenge the user again, should a provider reject their token.
 pub(super) struct Reauthorization {
-    engine: Arc<Engine>,
-    broker: Arc<Broker>,
-    entry: SelectedTool,
-    arrival: Arrival,
-    caller: String,
+    execution: Execution,
     user: String,
     /// The tokens that come from the user's grants.
     tokens: Vec<(AuthorizationRequirement, Secret)>,
@@ -76,7 +66,6 @@ impl Execution {
 impl PreparedCall {
     pub(super) fn reauthorization(&self) -> Option<Reauthorization> {
         let (execution, values) = (&self.valid.execution, &self.values);
-        let broker = execution.engine.broker.as_ref()?;
         let needs = execution.entry.tool.requirements.authorization.iter();
         let granted = needs.filter(|need| values.granted_providers.contains(&need.id));
         let token = |need: &AuthorizationRequirement| {
@@ -84,11 +73,7 @@ impl PreparedCall {
         };
         let tokens: Vec<_> = granted.filter_map(token).collect();
         (!tokens.is_empty()).then(|| Reauthorization {
-            engine: Arc::clone(&execution.engine),
-            broker: Arc::clone(broker),
-            entry: execution.entry.clone(),
-            arrival: execution.arrival.clone(),
-            caller: execution.caller.namespace(),
+            execution: Execution::clone(execution),
             user: self.valid.user().unwrap_or_default().to_owned(),
             tokens,
         })
@@ -102,20 +87,22 @@ impl Reauthorization {
         let failure = outcome.result.as_ref().err();
         let provider = failure.and_then(|failure| failure.parts().rejected_provider.as_deref());
         let token_of = |id| self.tokens.iter().find(|(need, _)| need.id == id);
-        let Some((need, token)) = provider.and_then(token_of) else {
+        let (engine, caller) = (&self.execution.engine, self.execution.caller.namespace());
+        let rejected = provider.and_then(token_of).zip(engine.broker.as_ref());
+        let Some(((need, token), broker)) = rejected else {
             return Ok(outcome);
         };
-        let invocation = &self.arrival.invocation;
-        let left = invocation.time_left(self.engine.clock.now());
+        let invocation = &self.execution.arrival.invocation;
+        let left = invocation.time_left(engine.clock.now());
         let limit = left.map_or(STEP_LIMIT, |left| STEP_LIMIT.min(left / 2));
         let request = GrantRequest {
-            caller: &self.caller,
+            caller: &caller,
             user: &self.user,
             need,
             base: invocation.base_url.as_deref(),
             left: limit,
         };
-        let removal = self.broker.delete_rejected_grant(request, token);
+        let removal = broker.delete_rejected_grant(request, token);
         let is_removed = with_limit(limit, removal).await;
         if !is_removed.unwrap_or(false) {
             // Either there is a newer token, with which the same call may succeed, or the grant
@@ -123,14 +110,14 @@ impl Reauthorization {
             // both cases.
             return Ok(outcome);
         }
-        let challenge = with_limit(limit, self.broker.challenge(request)).await?;
+        let challenge = with_limit(limit, broker.challenge(request)).await?;
         let mut requirements = Requirements::default();
         requirements.authorization.push(need.clone());
         Err(Rejection::Missing(Box::new(UnmetRequirements {
-            tool: self.entry.id.to_string(),
+            tool: self.execution.entry.id.to_string(),
             requirements,
             challenges: vec![challenge],
-            from_calls: self.engine.secrets.may_come_from_calls(),
+            from_calls: engine.secrets.may_come_from_calls(),
             locations: Vec::new(),
             unreadable: Vec::new(),
         })))

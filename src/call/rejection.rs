@@ -24,8 +24,12 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) enum Rejection {
     /// The caller may not call for the user, for this reason.
     WrongUser(&'static str),
-    /// The caller's token lacks scopes.
-    InsufficientScope(Box<InsufficientScope>),
+    /// The caller's token lacks scopes that the tool requires.
+    InsufficientScope {
+        tool: String,
+        /// All scopes to ask the user for at once.
+        scopes: Vec<String>,
+    },
     /// No tool has this id.
     UnknownTool {
         qualified: Arc<str>,
@@ -61,14 +65,6 @@ pub(crate) enum Rejection {
     Unavailable,
 }
 
-/// The scopes that a call requires.
-#[derive(Debug)]
-pub(crate) struct InsufficientScope {
-    pub(crate) tool: String,
-    /// All scopes to ask the user for at once.
-    pub(crate) scopes: Vec<String>,
-}
-
 /// The requirements of a tool that neither the call nor the server meets.
 #[derive(Debug)]
 pub(crate) struct UnmetRequirements {
@@ -89,7 +85,7 @@ impl Rejection {
     pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::WrongUser(_) => Reason::Malformed,
-            Self::InsufficientScope(_) => Reason::InsufficientScope,
+            Self::InsufficientScope { .. } => Reason::InsufficientScope,
             Self::UnknownTool { .. } => Reason::UnknownTool,
             Self::UnknownVersion { .. } => Reason::UnknownVersion,
             Self::InvalidInput(_) => Reason::InvalidInput,
@@ -129,15 +125,6 @@ impl Rejection {
                     && errors.all(StoreError::is_temporary)
             }
             _ => false,
-        }
-    }
-}
-
-impl From<QuotaError> for Rejection {
-    fn from(error: QuotaError) -> Self {
-        match error {
-            QuotaError::Exceeded(quota) => Self::QuotaExceeded(quota),
-            QuotaError::Uncounted(error) => Self::Uncounted(error),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Claims of calls, so that each call runs only once.
 
-mod attempt;
-mod replay;
 mod settle;
 pub(crate) mod task;
 #[cfg(test)]
@@ -12,17 +10,25 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{CallIdentity, CallRecord, CallState, Idempotency};
+use super::{CallIdentity, CallRecord, CallState, Idempotency, record::decode};
 use crate::{
     Failure, StoreError,
     clock::Clock,
-    store::within,
-    tool::{output::Output, repeats::RepeatPolicy},
+    store::{self, Over, PutOutcome, Store, Write, within},
+    tool::{output::Output, reason::Reason, repeats::RepeatPolicy},
 };
-use replay::still_running;
 use task::{NewTask, Task};
 
+/// The extra time for which a claim is held beyond the limits of the tool and the store, if the
+/// platform sets no deadline.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The maximum difference between the clocks of two processes. To a process whose clock is ahead, a
+/// call that is still running appears to have ended, so claims become free that much later.
+const CLOCK_MARGIN: Duration = Duration::from_secs(2);
+
 /// Recognizes repeated calls to a server.
+#[derive(Clone)]
 pub(crate) struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
@@ -133,12 +139,16 @@ impl Deduplication {
         store.is_some_and(|it| bytes + 64 <= it.largest_field())
     }
 
+    /// Returns the store, which every claim has.
+    fn store(&self) -> &dyn Store {
+        let store = self.idempotency.store.as_deref();
+        store.expect("there are no claims without a store")
+    }
+
     /// Warms up the store, so that the first call does not wait for it.
     pub(crate) async fn warm_up(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
-            && let Err(error) = within(self.idempotency.timeout, store.warm_up())
-                .await
-                .flatten()
+            && let Err(error) = within(self.idempotency.timeout, store.warm_up()).await
         {
             tracing::warn!(%error, "the store of calls could not be warmed up");
         }
@@ -154,9 +164,9 @@ impl Deduplication {
         limits: impl Fn() -> ClaimLimits,
         task: Option<&NewTask>,
     ) -> Result<ClaimResult, StoreError> {
-        let Some(store) = &self.idempotency.store else {
+        if !self.is_on() {
             return Ok(ClaimResult::Unclaimed);
-        };
+        }
         let started = tokio::time::Instant::now();
         let first = limits();
         let usual = || self.idempotency.wait_for.min(first.tool / 2);
@@ -170,7 +180,7 @@ impl Deduplication {
                 task.turn(&mut claim.record, now, self.idempotency.expire_after);
             }
             let limit = self.idempotency.timeout.min(current.tool / 2);
-            match self.write_claim(&**store, &claim, limit).await {
+            match self.write_claim(&claim, limit).await {
                 Ok(None) => return Ok(ClaimResult::Claimed(claim)),
                 Ok(Some(existing)) if existing.fingerprint != identity.fingerprint => {
                     return Ok(ClaimResult::IdReused);
@@ -184,7 +194,7 @@ impl Deduplication {
                     self.withdraw(claim).await;
                     break;
                 }
-                Err(error) => return self.run_unclaimed(store, claim, error).await,
+                Err(error) => return self.run_unclaimed(claim, error).await,
             }
             let left = patience.saturating_sub(started.elapsed());
             if left.is_zero() {
@@ -195,8 +205,186 @@ impl Deduplication {
         }
         let task = running.and_then(|it| it.as_task(&identity.key, self.clock.now()));
         Ok(ClaimResult::Duplicate(RecordedOutcome {
+            duration: started.elapsed(),
+            result: Err(still_running()),
+            is_replay: false,
             task: task.map(Box::new),
-            ..still_running(started.elapsed())
         }))
     }
+
+    fn new_claim(
+        &self,
+        identity: &CallIdentity,
+        policy: RepeatPolicy,
+        limits: ClaimLimits,
+        now: SystemTime,
+    ) -> Claim {
+        let to_settle = self.idempotency.timeout + GRACE;
+        let until = limits.deadline.unwrap_or(now + limits.tool + to_settle);
+        // With no time left, nothing runs, so clocks do not matter.
+        let has_time = until > now;
+        let over_at = if has_time {
+            until + CLOCK_MARGIN
+        } else {
+            until
+        };
+        let expires_at = (now + self.idempotency.expire_after).max(over_at);
+        let at_most_once = policy == RepeatPolicy::AtMostOnce;
+        let record = CallRecord {
+            claim: store::new_version(),
+            fingerprint: identity.fingerprint.clone(),
+            at_most_once,
+            state: CallState::Running { until },
+            task: None,
+            free_at: if at_most_once { expires_at } else { over_at },
+            expires_at,
+        };
+        Claim {
+            key: identity.key.clone(),
+            record,
+            deadline: limits.deadline,
+        }
+    }
+
+    /// Writes a claim. Returns the existing record that prevents it, if any.
+    async fn write_claim(
+        &self,
+        claim: &Claim,
+        limit: Duration,
+    ) -> Result<Option<CallRecord>, StoreError> {
+        let write = Write {
+            id: &claim.key,
+            record: &claim.record.clone().into_stored(),
+            over: Over::Nothing,
+            now: self.clock.now(),
+        };
+        match store::put(self.store(), limit, write).await? {
+            PutOutcome::Written => Ok(None),
+            PutOutcome::Conflict(Some(existing)) => CallRecord::from_stored(existing).map(Some),
+            PutOutcome::Conflict(None) => Err(StoreError::unavailable(
+                "the store rejected a claim without returning the existing record",
+            )),
+        }
+    }
+
+    /// Returns the outcome that the record of a call determines. `None` while the call is running,
+    /// or if it may soon run again.
+    fn recorded_outcome(&self, record: &CallRecord) -> Option<RecordedOutcome> {
+        let now = self.clock.now();
+        match &record.state {
+            // The call is over, but not free yet: it must not run again.
+            CallState::Running { until }
+                if record.at_most_once && is_over(*until, now) && now < record.free_at =>
+            {
+                Some(RecordedOutcome::replay(Duration::ZERO, Err(cut_off())))
+            }
+            // The call is still running, or will soon be free.
+            CallState::Running { .. } => None,
+            state => Some(state.outcome()),
+        }
+    }
+
+    /// Lets a call run although its claim may not have been written, if the owner prefers that, or
+    /// returns the error.
+    async fn run_unclaimed(
+        &self,
+        claim: Claim,
+        error: StoreError,
+    ) -> Result<ClaimResult, StoreError> {
+        // A full store is reachable, and knows calls that must not run twice.
+        let is_unreachable = error.is_temporary() && !error.is_full();
+        if !self.idempotency.runs_unprotected || !is_unreachable {
+            self.withdraw(claim).await;
+            return Err(error);
+        }
+        let deduplication = self.clone();
+        // If this fails too, the claim expires by itself.
+        tokio::spawn(async move { deduplication.withdraw(claim).await });
+        tracing::error!(%error, "the call runs without deduplication");
+        Ok(ClaimResult::Unclaimed)
+    }
+
+    /// Withdraws a claim that may have been written although the store did not confirm it, or whose
+    /// call was not handed over: deletes it, or ends its task, which a repeated call may have found.
+    /// The call must not run afterwards. Returns false if it may: it is a task that has been started or
+    /// cancelled since, or the store does not respond.
+    ///
+    /// Must finish before the response is sent: afterwards the platform may stop the process.
+    pub(crate) async fn withdraw(&self, claim: Claim) -> bool {
+        let (store, limit) = (self.store(), self.time_to_settle(claim.deadline));
+        let (id, version, mut record) = (&*claim.key, claim.record.claim, claim.record);
+        let withdrawn = if record.end() {
+            record.claim = store::new_version();
+            let write = Write {
+                id,
+                record: &record.into_stored(),
+                over: Over::Version(version),
+                now: self.clock.now(),
+            };
+            let put = store::put(store, limit, write).await;
+            put.map(|outcome| outcome == PutOutcome::Written)
+        } else {
+            let deleted = within(limit, store.delete(id, version)).await;
+            deleted.map(|()| true)
+        };
+        withdrawn.unwrap_or_else(|error| {
+            tracing::debug!(%error, "a withdrawn claim may still be in the store");
+            false
+        })
+    }
+}
+
+impl RecordedOutcome {
+    fn replay(duration: Duration, result: Result<Output, Failure>) -> Self {
+        Self {
+            duration,
+            result,
+            is_replay: true,
+            task: None,
+        }
+    }
+}
+
+impl CallState {
+    /// Returns the outcome of a call that has ended.
+    fn outcome(&self) -> RecordedOutcome {
+        let kept = match self {
+            Self::Finished(bytes) => decode(bytes),
+            Self::Running { .. } | Self::OutcomeDropped => None,
+        };
+        let (duration, result) = kept.unwrap_or_else(|| (Duration::ZERO, Err(not_kept())));
+        RecordedOutcome::replay(duration, result)
+    }
+}
+
+/// Returns true if the call is over even by the clock of the process that runs it.
+fn is_over(until: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(until)
+        .is_ok_and(|since| since >= CLOCK_MARGIN)
+}
+
+fn still_running() -> Failure {
+    Failure::internal(Reason::Running, "This call is still running")
+        .developer_message("A call with the same call_id has not ended yet.")
+        .retry_after(Duration::from_secs(1))
+}
+
+fn cut_off() -> Failure {
+    Failure::internal(
+        Reason::CutOff,
+        "This call was cut off, and may have had its effect",
+    )
+    .developer_message("The process that ran the tool ended before it recorded an outcome.")
+    .prompt(
+        "Do not call the tool again without asking the user whether the first call did its work.",
+    )
+}
+
+fn not_kept() -> Failure {
+    let message = "This call has run, and its outcome is no longer available";
+    Failure::internal(Reason::NotKept, message)
+        .developer_message(
+            "The outcome was too large to be kept, had to make room for others, or cannot be read.",
+        )
+        .prompt("Do not call the tool again for its effect, which may already have happened.")
 }

@@ -1,7 +1,7 @@
 //! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{Caller, Secret, ToolId, text};
@@ -17,25 +17,18 @@ pub(crate) struct CallIdentity {
 
 impl CallIdentity {
     pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
-        let mut key = Sha256::new();
-        for text in caller.identity() {
-            hash_text(&mut key, text);
-        }
-        hash_text(&mut key, Some(tool.qualified()));
-        hash_text(&mut key, Some(call_id));
-        let key = hex(key);
+        let mut texts = caller.identity();
+        texts.extend([Some(tool.qualified()), Some(call_id)]);
+        let key = hash_of(&texts);
         Self { key, fingerprint }
     }
 }
 
 /// Returns the SHA-256 of a caller and a user, who own a task.
 pub(crate) fn owner_of(caller: &Caller, user: Option<&str>) -> String {
-    let mut hash = Sha256::new();
-    for text in caller.identity() {
-        hash_text(&mut hash, text);
-    }
-    hash_text(&mut hash, user);
-    hex(hash)
+    let mut texts = caller.identity();
+    texts.push(user);
+    hash_of(&texts)
 }
 
 /// Returns the SHA-256 of the tool with its version, the user, the canonical JSON of the input, and
@@ -47,98 +40,65 @@ pub(crate) fn fingerprint_of(
     call_id: &str,
     credentials: &[(&str, &Secret)],
 ) -> String {
-    let mut hash = Sha256::new();
-    hash_text(&mut hash, Some(&tool.to_string()));
-    hash_text(&mut hash, user);
-    hash_json(&mut hash, input);
+    let (tool, input) = (tool.to_string(), canonical(input));
+    let mut texts = vec![Some(&*tool), user, Some(&*input)];
     if !credentials.is_empty() {
         // A salt, so that a reader of the store cannot try a list of secrets against all calls at
         // once.
-        hash_text(&mut hash, Some(call_id));
+        texts.push(Some(call_id));
     }
     for (id, secret) in credentials {
-        hash_text(&mut hash, Some(id));
-        hash_text(&mut hash, Some(secret.expose()));
+        texts.extend([Some(*id), Some(secret.expose())]);
     }
-    hex(hash)
+    hash_of(&texts)
 }
 
 /// Returns the SHA-256 of the canonical JSON of values.
 pub(crate) fn digest_of(values: &[&Value]) -> String {
-    let mut hash = Sha256::new();
-    for value in values {
-        hash_json(&mut hash, value);
-    }
-    hex(hash)
+    let texts: String = values.iter().map(|it| canonical(it)).collect();
+    text::hex(&Sha256::digest(texts))
 }
 
-/// Hashes a string with its length, so that consecutive strings cannot be confused.
-fn hash_text(hash: &mut Sha256, text: Option<&str>) {
-    match text {
-        None => hash.update([0]),
-        Some(text) => {
-            hash.update([1]);
-            hash.update(text.len().to_le_bytes());
-            hash.update(text);
+/// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
+fn hash_of(texts: &[Option<&str>]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        match text {
+            None => hash.update([0]),
+            Some(text) => {
+                hash.update([1]);
+                hash.update(text.len().to_le_bytes());
+                hash.update(text);
+            }
         }
     }
+    text::hex(&hash.finalize())
 }
 
-/// Hashes the value as JSON without spaces, with the fields of objects sorted by name.
+/// Returns the value as JSON without spaces, with the fields of objects sorted, and a comma after each
+/// item.
 ///
 /// RFC 8785 would convert all numbers to doubles, which makes some large integers equal.
-fn hash_json(hash: &mut Sha256, value: &Value) {
+fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let mut sorted: Vec<_> = fields.iter().collect();
-            sorted.sort_unstable_by_key(|(name, _)| *name);
-            hash.update(b"{");
-            for (name, value) in sorted {
-                hash_scalar(hash, name);
-                hash.update(b":");
-                hash_json(hash, value);
-                hash.update(b",");
-            }
-            hash.update(b"}");
+            let fields = fields.iter();
+            let fields = fields.map(|(name, it)| format!("{}:{},", json!(name), canonical(it)));
+            let mut sorted: Vec<_> = fields.collect();
+            sorted.sort_unstable();
+            format!("{{{}}}", sorted.concat())
         }
         Value::Array(items) => {
-            hash.update(b"[");
-            for item in items {
-                hash_json(hash, item);
-                hash.update(b",");
-            }
-            hash.update(b"]");
+            let items = items.iter().map(|it| canonical(it) + ",");
+            format!("[{}]", items.collect::<String>())
         }
-        other => hash_scalar(hash, other),
+        scalar => scalar.to_string(),
     }
-}
-
-fn hash_scalar(hash: &mut Sha256, value: &impl serde::Serialize) {
-    serde_json::to_writer(HashWriter(hash), value).expect("JSON can be written as JSON");
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl std::io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn hex(hash: Sha256) -> String {
-    text::hex(&hash.finalize())
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-
-    use serde_json::json;
 
     use super::*;
 

@@ -1,12 +1,14 @@
-//! The record of a call, and its format in a store.
+//! The record of a call and its outcome, and their format in a store.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{
-    StoreError,
+    Failure, StoreError,
     store::{self, Field, memory::MemoryLimits},
+    tool::{failure::FailureParts, output::Output},
 };
 
 /// The limits of calls that are remembered in the memory of one process.
@@ -93,7 +95,7 @@ pub(super) enum CallState {
         #[serde(with = "milliseconds")]
         until: SystemTime,
     },
-    /// The tool ran; this is the [outcome](super::outcome).
+    /// The tool ran; this is the [outcome](encode).
     Finished(#[serde(skip)] Vec<u8>),
     /// The tool ran; there was no room for the outcome.
     OutcomeDropped,
@@ -113,6 +115,23 @@ mod milliseconds {
         let ms = u64::deserialize(from)?;
         Ok(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
     }
+}
+
+/// Returns an outcome as bytes, to be replayed byte for byte: the value is stored as the text that is
+/// sent. Parsing it and writing it again could change the last digit of a float.
+pub(super) fn encode(duration: Duration, result: &Result<Output, Failure>) -> Vec<u8> {
+    // Responses have durations in microseconds.
+    let us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let outcome = (us, result.as_ref().map_err(Failure::parts));
+    serde_json::to_vec(&outcome).expect("JSON can be written as JSON")
+}
+
+/// Decodes an outcome. Returns `None` if the bytes are not one.
+pub(super) fn decode(bytes: &[u8]) -> Option<(Duration, Result<Output, Failure>)> {
+    type Stored = (u64, Result<Box<RawValue>, FailureParts>);
+    let (us, result): Stored = serde_json::from_slice(bytes).ok()?;
+    let result = result.map(Output::Json).map_err(Failure::from_parts);
+    Some((Duration::from_micros(us), result))
 }
 
 /// Returns the time of a record before its own are known.
@@ -171,9 +190,12 @@ impl CallRecord {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
+
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::tool::reason::Reason;
 
     fn at(ms: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(ms)
@@ -239,5 +261,49 @@ mod tests {
         let mut stored = record(CallState::OutcomeDropped, 9000, false).into_stored();
         stored.take(CALL).unwrap();
         assert!(CallRecord::from_stored(stored).is_err());
+    }
+
+    fn replayed(value: &Value) -> String {
+        let result = Ok(Output::Value(value.clone()));
+        let (duration, result) = decode(&encode(Duration::from_micros(1500), &result)).unwrap();
+        assert_eq!(duration, Duration::from_micros(1500));
+        match result.unwrap() {
+            Output::Json(text) => text.get().to_owned(),
+            Output::Value(_) => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn every_value_is_replayed_as_the_same_text() {
+        let values = json!([
+            null, 0, false, "", [], {}, 0.1 + 0.2, 5e-324, u64::MAX,
+            {"b": [1, {"a": null}], "a": "é\u{0}\""}, "x".repeat(100_000),
+        ]);
+        for value in values.as_array().unwrap() {
+            assert_eq!(replayed(value), value.to_string());
+        }
+    }
+
+    #[test]
+    fn failures_are_replayed_in_full() {
+        for reason in [Reason::Failed, Reason::TimedOut] {
+            let failure = || {
+                Failure::internal(reason, "m")
+                    .developer_message("d")
+                    .prompt("p")
+            };
+            let bytes = encode(Duration::ZERO, &Err(failure()));
+            let (_, result) = decode(&bytes).unwrap();
+            let replayed = result.err().unwrap();
+            assert_eq!(format!("{replayed:?}"), format!("{:?}", failure()));
+            assert_eq!(replayed.parts().reason, reason);
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_not_decoded() {
+        for bytes in [&b""[..], b"\0", b"{", b"{\"us\":1}"] {
+            assert!(decode(bytes).is_none(), "{bytes:?}");
+        }
     }
 }

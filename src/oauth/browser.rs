@@ -1,10 +1,10 @@
-//! A user's browser, and this server's cookies in it.
+//! A user's browser: this server's cookies in it, the parameters of its requests, and the responses.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use http::{HeaderMap, header::COOKIE};
 
-use crate::clock::Clock;
+use crate::{StoreError, clock::Clock};
 
 /// The browser that has sent a request.
 #[derive(Clone, Copy)]
@@ -66,6 +66,94 @@ impl<'a> Browser<'a> {
             (key == name).then_some(value)
         });
         values.next()
+    }
+}
+
+/// The parameters of a query or a form: RFC 6749, 3.1 and 3.2. None occurs twice.
+pub(crate) struct Parameters(BTreeMap<String, String>);
+
+impl Parameters {
+    /// Parses a query or the body of a form. `None` if a parameter occurs twice (RFC 6749, 3.1).
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut parameters = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(text) {
+            if parameters
+                .insert(name.into_owned(), value.into_owned())
+                .is_some()
+            {
+                return None;
+            }
+        }
+        Some(Self(parameters))
+    }
+
+    /// Returns the value of a parameter. An empty one counts as absent.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(name).map(String::as_str);
+        value.filter(|it| !it.is_empty())
+    }
+}
+
+/// A response to a browser. `A` is who asks for consent, `P` the page of an outcome.
+pub(crate) enum BrowserResponse<A, P> {
+    /// The consent page, with a cookie.
+    Consent {
+        page: Box<ConsentPage<A>>,
+        cookie: String,
+    },
+    Redirect {
+        url: String,
+        cookies: Vec<String>,
+    },
+    Page(P),
+}
+
+/// The page on which the user agrees before the redirect to the provider.
+pub(crate) struct ConsentPage<A> {
+    pub(crate) asker: A,
+    /// The provider's name as shown to users.
+    pub(crate) provider: String,
+    pub(crate) scopes: Vec<RequestedScope>,
+    /// The value that the form sends back.
+    pub(crate) form: String,
+    /// True if browsers reach this server over TLS.
+    pub(crate) is_https: bool,
+}
+
+/// A scope that is asked for.
+pub(crate) struct RequestedScope {
+    pub(crate) name: String,
+    /// The permission, in plain words.
+    pub(crate) description: Option<String>,
+}
+
+/// A response about a challenge.
+pub(crate) type ChallengeResponse = BrowserResponse<ChallengeAsker, ChallengePage>;
+
+/// The user of a call that needs a token, and the call's caller.
+pub(crate) struct ChallengeAsker {
+    /// The caller's name as shown to the user; empty if unknown.
+    pub(crate) caller: String,
+    pub(crate) user: String,
+}
+
+/// The page on which a challenge ends, or cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChallengePage {
+    Completed,
+    NotAllowed,
+    InsufficientScopes,
+    Expired,
+    OtherBrowser,
+    InUse,
+    Failed,
+    Unavailable,
+}
+
+impl From<StoreError> for ChallengePage {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "a challenge could not be processed");
+        Self::Unavailable
     }
 }
 

@@ -3,20 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Browser, Parameters, Provider,
+    Browser, ChallengePage, Parameters, Provider,
     broker::Broker,
     challenge::{ChallengeStatus, StoredChallenge, cookie_name, parse_attempt, parse_id},
-    flow::{Flow, split_state},
+    flow::{Flow, FlowError, split_state},
     grant::{Grant, grant_record_id},
-    page::ChallengePage,
     records::{Records, Versioned},
-    redeem::FlowError,
 };
-use crate::{
-    StoreError,
-    clock::since_epoch,
-    store::{Change, Start},
-};
+use crate::{clock::since_epoch, store::Change};
 
 /// The life of a challenge during the exchange: it fails after this time if the process stops.
 const EXCHANGE_LIFE: Duration = Duration::from_mins(1);
@@ -29,10 +23,8 @@ impl Broker {
         provider: &str,
         query: Parameters,
         browser: Browser<'_>,
-    ) -> Result<ChallengePage, StoreError> {
-        let Some(provider) = self.provider(provider) else {
-            return Ok(ChallengePage::Expired);
-        };
+    ) -> Result<ChallengePage, ChallengePage> {
+        let provider = self.provider(provider).ok_or(ChallengePage::Expired)?;
         let state = query.get("state").and_then(split_state);
         let flow = state.and_then(|(attempt, signature)| {
             let (id, until) = parse_attempt(attempt)?;
@@ -41,13 +33,10 @@ impl Broker {
             let is_over = since_epoch(self.clock.now()).as_secs() >= until;
             (!is_over).then(|| (flow, signature, record_id, nonce.to_owned()))
         });
-        let Some((flow, signature, record_id, nonce)) = flow else {
-            return Ok(ChallengePage::OtherBrowser);
-        };
+        let (flow, signature, record_id, nonce) = flow.ok_or(ChallengePage::OtherBrowser)?;
         let records = self.records(None).await?;
-        let Some(returned) = flow.returned(&records.keys, signature) else {
-            return Ok(ChallengePage::OtherBrowser);
-        };
+        let returned = flow.returned(&records.keys, signature);
+        let returned = returned.ok_or(ChallengePage::OtherBrowser)?;
         let exchange = ChallengeExchange {
             broker: Arc::clone(self),
             records,
@@ -59,7 +48,7 @@ impl Broker {
         };
         // In a task, because the browser may disconnect and a code works only once.
         let page = tokio::spawn(exchange.run(query)).await;
-        page.unwrap_or(Ok(ChallengePage::Unavailable))
+        page.unwrap_or(Err(ChallengePage::Unavailable))
     }
 }
 
@@ -75,18 +64,9 @@ struct ChallengeExchange {
 }
 
 impl ChallengeExchange {
-    async fn run(self, query: Parameters) -> Result<ChallengePage, StoreError> {
+    async fn run(self, query: Parameters) -> Result<ChallengePage, ChallengePage> {
         let provider = &self.provider.id;
-        let pending = match self.begin().await? {
-            Ok(pending) => pending,
-            Err(page) => {
-                tracing::warn!(
-                    provider,
-                    "a redirect was repeated, or its challenge has ended"
-                );
-                return Ok(page);
-            }
-        };
+        let pending = self.begin().await?;
         let (status, page) = match self.complete(&pending, &query).await {
             Ok(ChallengePage::Completed) => {
                 tracing::info!(provider, "a user has allowed tools to act for them");
@@ -121,7 +101,7 @@ impl ChallengeExchange {
 
     /// Marks the challenge as being exchanged. Of several requests with the same code and state,
     /// only the one that writes this continues.
-    async fn begin(&self) -> Result<Result<StoredChallenge, ChallengePage>, StoreError> {
+    async fn begin(&self) -> Result<StoredChallenge, ChallengePage> {
         let change = |versioned: Versioned<StoredChallenge>| {
             let Some(pending) = versioned.value.filter(|it| it.has_nonce(&self.nonce)) else {
                 return Change::Leave(Err(ChallengePage::Expired));
@@ -133,36 +113,35 @@ impl ChallengeExchange {
             let exchanging = StoredChallenge { status, ..pending };
             Change::Write(exchanging.clone(), Ok(exchanging))
         };
-        self.records
-            .update(Start::Current, &self.record_id, EXCHANGE_LIFE, change)
-            .await
+        let begun = self.records.update(&self.record_id, EXCHANGE_LIFE, change);
+        begun.await?.inspect_err(|_| {
+            let provider = &self.provider.id;
+            tracing::warn!(
+                provider,
+                "a redirect was repeated, or its challenge has ended"
+            );
+        })
     }
 
     /// Records the status after the exchange. Without it, the challenge is reported as pending
     /// until it expires, and then as failed.
     async fn record_status(&self, status: ChallengeStatus) {
+        let change = |versioned: Versioned<StoredChallenge>| {
+            let challenge = versioned.value.filter(|it| it.has_nonce(&self.nonce));
+            match challenge {
+                Some(it) if it.status == ChallengeStatus::Exchanging => {
+                    Change::Write(StoredChallenge { status, ..it }, true)
+                }
+                // Already written, by an earlier attempt whose response was lost.
+                it => Change::Leave(it.is_some_and(|it| it.status == status)),
+            }
+        };
         let life = self.broker.settings.challenge_life;
         for _ in 0..3 {
-            let change = |versioned: Versioned<StoredChallenge>| {
-                let challenge = versioned.value.filter(|it| it.has_nonce(&self.nonce));
-                match challenge {
-                    Some(it) if it.status == ChallengeStatus::Exchanging => {
-                        Change::Write(StoredChallenge { status, ..it }, true)
-                    }
-                    // Already written, by an earlier attempt whose response was lost.
-                    it => Change::Leave(it.is_some_and(|it| it.status == status)),
-                }
-            };
-            let (start, id) = (Start::Current, &self.record_id);
-            match self.records.update(start, id, life, change).await {
+            match self.records.update(&self.record_id, life, change).await {
                 Ok(true) => return,
                 Ok(false) => break,
-                Err(error) => {
-                    tracing::warn!(
-                        %error,
-                        "the status of a finished challenge could not be written"
-                    );
-                }
+                Err(error) => tracing::warn!(%error, "a challenge's status could not be written"),
             }
             tokio::time::sleep(RETRY_DELAY).await;
         }

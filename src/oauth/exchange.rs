@@ -14,10 +14,7 @@ use oauth2::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    provider::{EndpointUrls, Provider},
-    transport::{BoxFuture, NOT_AVAILABLE, is_overloaded},
-};
+use super::provider::{BoxFuture, EndpointUrls, NOT_AVAILABLE, Provider, is_overloaded};
 use crate::{
     Secret, StoreError,
     http_client::{self, DiscoveryError, TransportError, is_safe},
@@ -75,19 +72,19 @@ impl Provider {
     }
 
     /// Returns the URL of the provider's consent page for the user.
-    pub(crate) fn authorize_url(
+    pub(super) async fn authorize_url(
         &self,
-        urls: &EndpointUrls,
-        redirect: &str,
+        base: &str,
         scopes: &[String],
         state: String,
         verifier: String,
         nonce: Option<&str>,
     ) -> Result<String, ProviderError> {
-        let authorize = AuthUrl::new(urls.authorize.clone()).map_err(|it| misconfigured(&it))?;
-        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
+        let authorize = AuthUrl::new(self.urls().await?.authorize.clone());
+        let redirect =
+            RedirectUrl::new(self.redirect_uri(base)).map_err(|it| misconfigured(&it))?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
-            .set_auth_uri(authorize)
+            .set_auth_uri(authorize.map_err(|it| misconfigured(&it))?)
             .set_redirect_uri(redirect);
         let verifier = PkceCodeVerifier::new(verifier);
         let mut request = client
@@ -104,14 +101,15 @@ impl Provider {
     }
 
     /// Exchanges a code for tokens.
-    pub(crate) async fn exchange(
+    pub(super) async fn exchange(
         &self,
         secret: &Secret,
-        redirect: &str,
+        base: &str,
         code: String,
         verifier: String,
     ) -> Result<ProviderTokens, ProviderError> {
-        let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|it| misconfigured(&it))?;
+        let redirect =
+            RedirectUrl::new(self.redirect_uri(base)).map_err(|it| misconfigured(&it))?;
         let client = self.token_client(secret).await?.set_redirect_uri(redirect);
         let request = client
             .exchange_code(AuthorizationCode::new(code))

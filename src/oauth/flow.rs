@@ -1,11 +1,16 @@
-//! The values that bind a user's way to a provider to one browser: the consent page's form, `state`,
-//! the nonce, and the PKCE verifier.
+//! A user's way to a provider and back, and the values that bind it to one browser: the consent page's
+//! form, `state`, the nonce, and the PKCE verifier.
 //!
-//! None of them is stored. Each is a signature that covers the cookie's value, so it is valid in one
+//! None of these is stored. Each is a signature that covers the cookie's value, so it is valid in one
 //! browser only, as long as that of which the flow has the id: a challenge, or a sign-in, both of
 //! which are used once.
 
-use super::{Provider, keys::EncryptionKeys};
+use super::{
+    Parameters, Provider,
+    broker::Broker,
+    exchange::{ProviderError, ProviderTokens},
+    keys::EncryptionKeys,
+};
 use crate::StoreError;
 
 // The purposes of the derived keys.
@@ -76,13 +81,11 @@ impl<'a> Flow<'a> {
         nonce: Option<&str>,
     ) -> Result<String, StoreError> {
         let (state, verifier) = (self.state(keys), keys.sign(VERIFIER, &self.parts()));
-        let urls = self.provider.urls().await;
-        let url = urls.and_then(|urls| {
-            let redirect = self.provider.redirect_uri(base);
-            self.provider
-                .authorize_url(urls, &redirect, scopes, state, verifier, nonce)
-        });
-        url.map_err(|error| error.into_store_error(&self.provider.id))
+        let url = self
+            .provider
+            .authorize_url(base, scopes, state, verifier, nonce);
+        url.await
+            .map_err(|error| error.into_store_error(&self.provider.id))
     }
 
     fn state(&self, keys: &EncryptionKeys) -> String {
@@ -98,6 +101,82 @@ impl<'a> Flow<'a> {
             #[cfg(feature = "sign-in")]
             nonce: keys.sign_as(signer, NONCE, &parts),
         })
+    }
+}
+
+/// The reason why a user's way to a provider and back has failed.
+#[derive(Debug)]
+pub(crate) enum FlowError {
+    /// The user has not agreed, or the provider does not name a user who may go on.
+    Denied(&'static str),
+    /// The code, if there is one, has not been used: the same may succeed later.
+    Unavailable(String),
+    /// The provider does not answer, and the code may have been used.
+    Interrupted(String),
+    /// The setup is wrong, or the provider's answer is not acceptable.
+    Failed(String),
+}
+
+impl FlowError {
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Denied(reason) => reason,
+            Self::Unavailable(reason) | Self::Interrupted(reason) | Self::Failed(reason) => reason,
+        }
+    }
+}
+
+impl From<StoreError> for FlowError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<ProviderError> for FlowError {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::Unavailable(why) => Self::Unavailable(why.to_owned()),
+            other => Self::Failed(format!("{other:?}")),
+        }
+    }
+}
+
+impl Broker {
+    /// Exchanges the code in a provider's redirect, whose `state` has been checked.
+    pub(crate) async fn redeem(
+        &self,
+        provider: &Provider,
+        base: &str,
+        query: &Parameters,
+        verifier: String,
+    ) -> Result<ProviderTokens, FlowError> {
+        let failed = |why: &str| FlowError::Failed(why.to_owned());
+        if !provider.urls().await?.is_from_issuer(query.get("iss")) {
+            return Err(failed("the response comes from another issuer"));
+        }
+        // RFC 6749, 4.1.2.1.
+        match query.get("error") {
+            None => {}
+            Some("access_denied") => {
+                return Err(FlowError::Denied("the user has not agreed at the provider"));
+            }
+            Some("temporarily_unavailable") => {
+                return Err(FlowError::Interrupted("the provider says so".to_owned()));
+            }
+            Some("invalid_scope") => return Err(failed("the provider says: invalid_scope")),
+            Some("server_error") => return Err(failed("the provider says: server_error")),
+            Some(_) => return Err(failed("the provider has returned another error")),
+        }
+        let code = query.get("code");
+        let code = code.ok_or_else(|| failed("the response has no code"))?;
+        let secret = self.client_secret(provider).await?;
+        let exchanged = provider.exchange(&secret, base, code.to_owned(), verifier);
+        exchanged
+            .await
+            .map_err(|error| match FlowError::from(error) {
+                FlowError::Unavailable(why) => FlowError::Interrupted(why),
+                other => other,
+            })
     }
 }
 

@@ -8,11 +8,7 @@ use super::{
     exchange::ProviderTokens,
     records::{Records, Versioned, record_hash},
 };
-use crate::{
-    StoreError,
-    clock::since_epoch,
-    store::{Change, Start},
-};
+use crate::{StoreError, clock::since_epoch, store::Change};
 
 /// Scopes that providers omit from the granted scopes, or spell differently there.
 const OFTEN_OMITTED: [&str; 4] = ["email", "offline_access", "openid", "profile"];
@@ -162,14 +158,14 @@ impl Records {
         Ok(Some(grant.clone()))
     }
 
-    /// Adds a grant to those in a record, which is probably absent.
+    /// Adds a grant to those in a record.
     pub(crate) async fn add_grant(&self, id: &str, grant: &Grant) -> Result<(), StoreError> {
         let change = |versioned: Versioned<Grants>| {
             let mut grants = versioned.value.unwrap_or_default();
             grants.add(grant.clone());
             Change::Write(grants, ())
         };
-        self.update(Start::Absent, id, GRANT_LIFE, change).await
+        self.update(id, GRANT_LIFE, change).await
     }
 
     /// Deletes the grant with this access token. Returns true if there was one.
@@ -182,7 +178,7 @@ impl Records {
                 Change::Leave(false)
             }
         };
-        self.update(Start::Current, id, GRANT_LIFE, change).await
+        self.update(id, GRANT_LIFE, change).await
     }
 }
 

@@ -1,15 +1,21 @@
 //! OAuth 2.0 providers: Google, GitHub and others.
 
-use std::{fmt, panic::UnwindSafe, sync::Arc};
+use std::{collections::HashMap, fmt, panic::UnwindSafe, pin::Pin, sync::Arc};
 
+use http::{StatusCode, header::CONTENT_TYPE};
 use oauth2::{AuthType, HttpRequest, HttpResponse};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::{
-    scope_descriptions::{self as known, Descriptions, ScopeDescriptions},
-    transport::{Transport, send},
-};
-use crate::http_client::{TransportError, is_safe};
+use super::scope_descriptions::{self as known, Descriptions};
+use crate::http_client::{TransportError, body_of, http_client, is_safe};
+
+pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Sends a request for tokens to a provider.
+type Transport = Arc<
+    dyn Fn(HttpRequest) -> BoxFuture<'static, Result<HttpResponse, TransportError>> + Send + Sync,
+>;
 
 /// A provider of OAuth 2.0 tokens, and this server's registration there.
 ///
@@ -33,7 +39,10 @@ pub struct Provider {
     pub(super) parameters: Vec<(String, String)>,
     /// The name that users see, if it is not the id.
     title: Option<String>,
-    descriptions: ScopeDescriptions,
+    /// The descriptions of scopes that come with the library.
+    known: &'static [Descriptions],
+    /// The owner's, which replace those.
+    descriptions: HashMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -107,7 +116,8 @@ impl Provider {
             scopes: Vec::new(),
             parameters: Vec::new(),
             title: None,
-            descriptions: ScopeDescriptions::default(),
+            known: &[],
+            descriptions: HashMap::new(),
         }
         // Without this, providers that remember consent do not ask the user again.
         .parameter("prompt", "consent")
@@ -116,10 +126,8 @@ impl Provider {
     /// Creates the provider Google, with the id `google`.
     #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
-        let (authorize, token) = (
-            "https://accounts.google.com/o/oauth2/v2/auth",
-            "https://oauth2.googleapis.com/token",
-        );
+        let authorize = "https://accounts.google.com/o/oauth2/v2/auth";
+        let token = "https://oauth2.googleapis.com/token";
         Self::new("google", client_id, client_secret_id, authorize, token)
             // Google issues a refresh token only with this and the prompt for consent.
             .parameter("access_type", "offline")
@@ -130,10 +138,8 @@ impl Provider {
     /// Creates the provider GitHub, with the id `github`.
     #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
-        let (authorize, token) = (
-            "https://github.com/login/oauth/authorize",
-            "https://github.com/login/oauth/access_token",
-        );
+        let authorize = "https://github.com/login/oauth/authorize";
+        let token = "https://github.com/login/oauth/access_token";
         Self::new("github", client_id, client_secret_id, authorize, token)
             // Makes sure that the user has to act before each new grant.
             .parameter("prompt", "select_account")
@@ -145,10 +151,8 @@ impl Provider {
     /// Creates the provider Microsoft, with the id `microsoft`, for work, school and personal accounts.
     #[must_use]
     pub fn microsoft(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
-        let (authorize, token) = (
-            "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
-            "https://login.microsoftonline.com/common/oauth2/v2.0/token",
-        );
+        let authorize = "https://login.microsoftonline.com/common/oauth2/v2.0/authorize";
+        let token = "https://login.microsoftonline.com/common/oauth2/v2.0/token";
         Self::new("microsoft", client_id, client_secret_id, authorize, token)
             .scope("offline_access")
             .parameter("prompt", "select_account")
@@ -160,18 +164,15 @@ impl Provider {
     /// Creates the provider Slack, with the id `slack`, for user tokens: tools act as the user.
     #[must_use]
     pub fn slack(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
-        let (authorize, token) = (
-            "https://slack.com/oauth/v2_user/authorize",
-            "https://slack.com/api/oauth.v2.user.access",
-        );
+        let authorize = "https://slack.com/oauth/v2_user/authorize";
+        let token = "https://slack.com/api/oauth.v2.user.access";
         Self::new("slack", client_id, client_secret_id, authorize, token)
             .title("Slack")
             .known(&[known::SLACK])
     }
 
-    fn known(mut self, built_in: &'static [Descriptions]) -> Self {
-        self.descriptions.built_in = built_in;
-        self
+    fn known(self, known: &'static [Descriptions]) -> Self {
+        Self { known, ..self }
     }
 
     /// Sets the name that users see on the pages on which they allow access, such as `Acme Mail`.
@@ -195,8 +196,7 @@ impl Provider {
         scope: impl Into<String>,
         description: impl Into<String>,
     ) -> Self {
-        let own = &mut self.descriptions.own;
-        own.insert(scope.into(), description.into());
+        self.descriptions.insert(scope.into(), description.into());
         self
     }
 
@@ -207,7 +207,9 @@ impl Provider {
 
     /// Returns the description of a scope, if it has one.
     pub(super) fn description_of(&self, scope: &str) -> Option<&str> {
-        self.descriptions.find(scope)
+        let own = self.descriptions.get(scope).map(String::as_str);
+        own.or_else(|| known::find(self.known, scope))
+            .filter(|it| !it.is_empty())
     }
 
     /// Returns the URI that the provider redirects browsers to.
@@ -303,6 +305,39 @@ impl Provider {
         let text = format!("'{unsafe_url}' must be an https:// URL");
         Some(format!("the provider '{}': {text}", self.id))
     }
+}
+
+pub(super) const NOT_AVAILABLE: TransportError = TransportError("is not available at the moment");
+
+/// Returns true for the status of a provider that may answer later.
+pub(super) fn is_overloaded(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
+async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
+    let (parts, body) = request.into_parts();
+    let request = http_client()?
+        .request(parts.method, parts.uri.to_string())
+        .headers(parts.headers)
+        .body(body);
+    let received = request.send().await?;
+    let mut status = received.status();
+    if is_overloaded(status) {
+        return Err(NOT_AVAILABLE);
+    }
+    let content_type = received.headers().get(CONTENT_TYPE).cloned();
+    let body = body_of(received).await?;
+    // RFC 6749, 5.2; GitHub and Slack send errors with status 200.
+    let is_error = |body: Value| body["error"].is_string();
+    if status.is_success() && serde_json::from_slice(&body).is_ok_and(is_error) {
+        status = StatusCode::BAD_REQUEST;
+    }
+    let mut response = HttpResponse::new(body);
+    *response.status_mut() = status;
+    if let Some(content_type) = content_type {
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+    }
+    Ok(response)
 }
 
 // `transport` keeps no state that a panic could leave halfway.

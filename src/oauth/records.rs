@@ -9,7 +9,7 @@ use crate::{
     StoreError,
     clock::Clock,
     store::{
-        self, Change, Field, Over, PutOutcome, Record, Start, Store, Write, hash_of_texts,
+        self, Change, Field, Over, PutOutcome, Record, Store, Write, hash_of_texts,
         memory::MemoryLimits, update, within,
     },
 };
@@ -54,7 +54,7 @@ impl Records {
         &self,
         id: &str,
     ) -> Result<Versioned<T>, StoreError> {
-        let record = within(TIMEOUT, self.store.get(id)).await.flatten()?;
+        let record = within(TIMEOUT, self.store.get(id)).await?;
         Ok(self.opened(id, record))
     }
 
@@ -80,11 +80,9 @@ impl Records {
         Ok(outcome == PutOutcome::Written)
     }
 
-    /// Loads a record, unless it is probably absent, and saves the value that `decide` returns, if
-    /// any. Starts again if another request has replaced the record in the meantime.
+    /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another request has replaced the record in the meantime.
     pub(crate) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
-        start: Start,
         id: &str,
         life: Duration,
         mut decide: impl FnMut(Versioned<T>) -> Change<T, R>,
@@ -93,8 +91,7 @@ impl Records {
             Change::Leave(result) => Change::Leave(result),
             Change::Write(value, result) => Change::Write(self.sealed(id, &value, life), result),
         };
-        let (now, limits) = (self.clock.now(), (TIMEOUT, false));
-        update(&*self.store, id, start, now, limits, decide).await
+        update(&*self.store, id, self.clock.now(), TIMEOUT, decide).await
     }
 
     /// Takes a lease and returns its version. `None` if the lease is already taken.
@@ -105,9 +102,7 @@ impl Records {
     }
 
     pub(super) async fn end_lease(&self, id: &str, version: u64) -> Result<(), StoreError> {
-        within(TIMEOUT, self.store.delete(id, version))
-            .await
-            .flatten()
+        within(TIMEOUT, self.store.delete(id, version)).await
     }
 
     fn record(&self, fields: Vec<(Cow<'static, str>, Field)>, life: Duration) -> Record {

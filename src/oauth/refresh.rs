@@ -1,4 +1,4 @@
-//! Refreshes access tokens, one refresh at a time.
+//! Users' tokens for calls, which are refreshed one at a time.
 //!
 //! Providers that rotate refresh tokens treat the reuse of an old one as theft and revoke the whole
 //! grant, so two instances must not refresh at once. A lease in the store prevents that.
@@ -9,16 +9,19 @@ use std::{
 };
 
 use super::{
+    GrantRequest, Provider,
     broker::Broker,
     exchange::ProviderError,
-    grant::{GRANT_LIFE, Grant, Grants},
+    grant::{GRANT_LIFE, Grant, Grants, grant_record_id},
     records::{Records, Versioned},
-    token_refresh::{RefreshedToken, TokenRefresh},
 };
-use crate::{
-    Secret, StoreError, http_client,
-    store::{Change, Over, Start},
-};
+use crate::{Secret, StoreError, http_client, store::Change, text::LONGEST_ID};
+
+/// A token that expires sooner than this is refreshed.
+const REFRESH_MARGIN: Duration = Duration::from_mins(1);
+
+/// The minimum time until the expiry of a token that is still used after a failed refresh.
+const FALLBACK_MARGIN: Duration = Duration::from_secs(5);
 
 const LEASE_LIFE: Duration = Duration::from_secs(20);
 /// The time for which the holder of a lease may use it: shorter than the lease's life, because to
@@ -29,7 +32,125 @@ const LEASE_USE: Duration = Duration::from_secs(18);
 const SAVING: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(100);
 
+/// A refresh of the token of a user's grant.
+pub(crate) struct TokenRefresh {
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) record_id: String,
+    pub(crate) wanted: WantedGrant,
+}
+
+/// The grant whose token is refreshed.
+pub(crate) enum WantedGrant {
+    /// One with these scopes, if its token expires soon.
+    WithScopes(Vec<String>),
+    /// That of the account that the user has signed in with, even if its token is valid, so that the
+    /// provider confirms the user; unless it is no longer this token.
+    #[cfg_attr(
+        not(feature = "sign-in"),
+        expect(dead_code, reason = "nobody signs in")
+    )]
+    OfAccount { subject: String, access: String },
+}
+
+impl WantedGrant {
+    fn find<'a>(&self, grants: &'a Grants, now: SystemTime) -> Option<&'a Grant> {
+        match self {
+            Self::WithScopes(scopes) => grants.best(scopes, now),
+            Self::OfAccount { subject, .. } => grants.of_account(subject),
+        }
+    }
+
+    /// Returns true if the grant's token needs no refresh, perhaps because another call has done it.
+    fn is_fresh(&self, grant: &Grant, now: SystemTime) -> bool {
+        match self {
+            Self::WithScopes(_) => grant.left(now) > REFRESH_MARGIN,
+            Self::OfAccount { access, .. } => grant.access != *access,
+        }
+    }
+
+    /// Returns true if a token without a refresh token may be returned.
+    fn accepts_unrefreshed(&self, grant: &Grant, now: SystemTime) -> bool {
+        matches!(self, Self::WithScopes(_)) && !grant.left(now).is_zero()
+    }
+}
+
+/// A token, and the ID token that came with it.
+// Without sign-in, only the access token is read.
+#[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
+pub(crate) struct RefreshedToken {
+    pub(crate) access: Secret,
+    pub(crate) id_token: Option<String>,
+    /// True if another call has refreshed it.
+    pub(crate) is_shared: bool,
+}
+
+impl RefreshedToken {
+    fn of(access: &str) -> Self {
+        Self {
+            access: Secret::from(access),
+            id_token: None,
+            is_shared: true,
+        }
+    }
+}
+
 impl Broker {
+    /// Returns the user's token, if the user has granted all required scopes.
+    pub(crate) async fn token(
+        self: &Arc<Self>,
+        request: GrantRequest<'_>,
+    ) -> Result<Option<Secret>, StoreError> {
+        if request.user.len() > LONGEST_ID {
+            let text = format!("the user's id is longer than {LONGEST_ID} bytes");
+            return Err(StoreError::denied(text));
+        }
+        let Some(provider) = self.provider(&request.need.id) else {
+            return Ok(None);
+        };
+        let record_id = grant_record_id(request.caller, request.user, &provider.id);
+        let records = self.records(Some(request.left)).await?;
+        let (scopes, now) = (&request.need.oauth2.scopes, self.clock.now());
+        let grant = records.current_grant(&record_id, |grants| grants.best(scopes, now));
+        let Some(grant) = grant.await? else {
+            return Ok(None);
+        };
+        if grant.left(now) > REFRESH_MARGIN {
+            return Ok(Some(Secret::from(grant.access)));
+        }
+        let refresh = TokenRefresh {
+            provider: Arc::clone(provider),
+            record_id,
+            wanted: WantedGrant::WithScopes(scopes.clone()),
+        };
+        let refreshed = self.refreshed_token(refresh, request.left).await;
+        match refreshed.map(|token| token.map(|it| it.access)) {
+            Err(error) if grant.left(self.clock.now()) > FALLBACK_MARGIN => {
+                tracing::warn!(
+                    %error,
+                    "a token could not be refreshed; the old one is still valid"
+                );
+                Ok(Some(Secret::from(grant.access)))
+            }
+            result => result,
+        }
+    }
+
+    /// Deletes a grant whose token the provider's API has rejected. Returns true if there was one.
+    pub(crate) async fn delete_rejected_grant(
+        &self,
+        request: GrantRequest<'_>,
+        token: &Secret,
+    ) -> Result<bool, StoreError> {
+        let provider = &*request.need.id;
+        let record_id = grant_record_id(request.caller, request.user, provider);
+        let records = self.records(None).await?;
+        let was_present = records.remove_grant(&record_id, token.expose()).await?;
+        if was_present {
+            tracing::info!(provider, "a token was rejected; its grant has been deleted");
+        }
+        Ok(was_present)
+    }
+
     /// Returns the token of a grant that must be refreshed. `None` if the grant has ended.
     pub(crate) async fn refreshed_token(
         self: &Arc<Self>,
@@ -92,7 +213,6 @@ impl Broker {
         let Some(grant) = wanted.find(&grants, now) else {
             return Ok(None);
         };
-        let loaded = (&grants, versioned.over);
         // Another call has already refreshed the grant.
         if wanted.is_fresh(grant, now) {
             return Ok(Some(RefreshedToken::of(&grant.access)));
@@ -119,9 +239,7 @@ impl Broker {
             Ok(mut tokens) => {
                 let id_token = tokens.id_token.take();
                 let new = grant.refreshed(tokens, self.clock.now());
-                records
-                    .save_refreshed(record_id, loaded, (grant, &new))
-                    .await;
+                records.save_refreshed(record_id, &grant.access, &new).await;
                 let access = Secret::from(new.access);
                 Ok(Some(RefreshedToken {
                     access,
@@ -147,47 +265,25 @@ impl Broker {
 }
 
 impl Records {
-    /// Replaces a grant in the grants as they were loaded, or, if these have changed, in the current
-    /// ones. Retries, because the old refresh token may no longer work, and the new one must not be
-    /// lost.
-    async fn save_refreshed(
-        &self,
-        record_id: &str,
-        (grants, over): (&Grants, Over),
-        (old, new): (&Grant, &Grant),
-    ) {
-        let mut grants = grants.clone();
-        grants.replace(&old.access, new);
-        let saved = self.save(record_id, &grants, GRANT_LIFE, over);
-        if saved.await == Ok(true) {
-            return;
-        }
-        for _ in 0..3 {
-            match self.replace_grant(record_id, &old.access, new).await {
+    /// Replaces the grant with an old token. Retries, because the old refresh token may no longer work,
+    /// and the new one must not be lost.
+    async fn save_refreshed(&self, record_id: &str, old: &str, new: &Grant) {
+        for _ in 0..4 {
+            let change = |versioned: Versioned<Grants>| {
+                let mut grants = versioned.value.unwrap_or_default();
+                if grants.0.iter().any(|grant| grant.access == new.access) {
+                    // Already written, by an earlier attempt whose response was lost.
+                    return Change::Leave(());
+                }
+                grants.replace(old, new);
+                Change::Write(grants, ())
+            };
+            match self.update(record_id, GRANT_LIFE, change).await {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "a refreshed grant could not be written"),
             }
             tokio::time::sleep(POLL).await;
         }
         tracing::error!("a refreshed grant was lost");
-    }
-
-    async fn replace_grant(
-        &self,
-        record_id: &str,
-        old: &str,
-        new: &Grant,
-    ) -> Result<(), StoreError> {
-        let change = |versioned: Versioned<Grants>| {
-            let mut grants = versioned.value.unwrap_or_default();
-            if grants.0.iter().any(|grant| grant.access == new.access) {
-                // Already written, by an earlier attempt whose response was lost.
-                return Change::Leave(());
-            }
-            grants.replace(old, new);
-            Change::Write(grants, ())
-        };
-        self.update(Start::Current, record_id, GRANT_LIFE, change)
-            .await
     }
 }

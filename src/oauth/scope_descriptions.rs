@@ -4,30 +4,11 @@
 //! of a provider; the most frequent ones of the built-in providers are described here. No
 //! description may promise less than the scope allows.
 
-use std::collections::HashMap;
-
 /// Scopes, each with its description.
 pub(super) type Descriptions = &'static [(&'static str, &'static str)];
 
-/// The descriptions of a provider's scopes.
-#[derive(Clone, Default)]
-pub(super) struct ScopeDescriptions {
-    pub(super) built_in: &'static [Descriptions],
-    /// The owner's, which replace the built-in ones.
-    pub(super) own: HashMap<String, String>,
-}
-
-impl ScopeDescriptions {
-    pub(super) fn find(&self, scope: &str) -> Option<&str> {
-        let description = match self.own.get(scope) {
-            Some(description) => description,
-            None => built_in(self.built_in, scope)?,
-        };
-        Some(description).filter(|it| !it.is_empty())
-    }
-}
-
-fn built_in(lists: &[Descriptions], scope: &str) -> Option<&'static str> {
+/// Returns the description of a scope in these lists.
+pub(super) fn find(lists: &[Descriptions], scope: &str) -> Option<&'static str> {
     // Google's and Microsoft's prefixes, which the names below leave out.
     let prefixes = [
         "https://www.googleapis.com/auth/",
@@ -114,11 +95,7 @@ mod tests {
     fn each_scope_has_one_short_description_without_markup() {
         for list in [OPENID, GOOGLE, GITHUB, MICROSOFT, SLACK] {
             for (scope, text) in list {
-                assert_eq!(
-                    built_in(&[list], scope),
-                    Some(*text),
-                    "{scope} is listed twice"
-                );
+                assert_eq!(find(&[list], scope), Some(*text), "{scope} is listed twice");
                 let starts_well = text.chars().next().is_some_and(char::is_uppercase);
                 let is_plain = !text.contains(['<', '>', '&', '!']) && !text.ends_with('.');
                 assert!(starts_well && is_plain && text.len() <= 100, "{text}");

@@ -117,7 +117,7 @@ impl AppState {
         resource_path: &str,
     ) -> Refusal {
         if let Refusal::Unauthenticated(_, hint)
-        | Refusal::Rejected(Rejection::InsufficientScope(_), hint) = &mut refusal
+        | Refusal::Rejected(Rejection::InsufficientScope { .. }, hint) = &mut refusal
         {
             *hint = sign_in(&self.engine.auth, &self.public_url, base, resource_path);
         }

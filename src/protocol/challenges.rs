@@ -26,7 +26,7 @@ use super::{
     user_page::FIELD,
 };
 use crate::{
-    ServerInfo, StoreError,
+    ServerInfo,
     oauth::{Broker, Browser, BrowserResponse, ChallengePage, ChallengeResponse, Parameters},
 };
 use consent::consent_page;
@@ -66,7 +66,7 @@ pub(super) fn routes<S>(app: Arc<AppState>, broker: Arc<Broker>, info: &ServerIn
 
 /// Responds with the status of a challenge, always with a 200 (OXP 1.0, Authorization Challenges).
 async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    if pages.broker.authenticate_checks()
+    if pages.broker.settings.authenticate_checks
         && let Err(response) = check_credentials(&pages.app, request, "check", true).await
     {
         return response;
@@ -135,7 +135,7 @@ async fn callback(
 }
 
 fn browser_response(
-    response: Result<ChallengeResponse, StoreError>,
+    response: Result<ChallengeResponse, ChallengePage>,
     info: &ServerInfo,
 ) -> Response {
     match response {
@@ -143,17 +143,13 @@ fn browser_response(
         Ok(BrowserResponse::Redirect { url, cookies }) => {
             redirect(&url, &cookies).unwrap_or_else(|| result_page(ChallengePage::Failed, info))
         }
-        Ok(BrowserResponse::Page(page)) => {
+        Ok(BrowserResponse::Page(page)) | Err(page) => {
             if page == ChallengePage::OtherBrowser {
                 tracing::warn!(
                     "rejected a form or a callback that belongs to another browser or came too late"
                 );
             }
             result_page(page, info)
-        }
-        Err(error) => {
-            tracing::error!(%error, "a challenge could not be processed");
-            result_page(ChallengePage::Unavailable, info)
         }
     }
 }

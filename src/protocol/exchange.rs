@@ -260,7 +260,7 @@ pub(super) fn response_to_refused<P: Codec>(
     let headers = response.headers_mut();
     let is_about_credentials = matches!(
         refusal,
-        Refusal::Unauthenticated(..) | Refusal::Rejected(Rejection::InsufficientScope(_), _)
+        Refusal::Unauthenticated(..) | Refusal::Rejected(Rejection::InsufficientScope { .. }, _)
     );
     if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) && is_about_credentials {
         headers.insert(WWW_AUTHENTICATE, www_authenticate(refusal));

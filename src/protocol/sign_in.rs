@@ -20,8 +20,8 @@ pub(super) fn parameters(refusal: &Refusal) -> Vec<(&'static str, String)> {
             let scope = sign_in.as_ref().map(|it| it.scope.clone());
             (why.is_invalid.then_some("invalid_token"), scope, sign_in)
         }
-        Refusal::Rejected(Rejection::InsufficientScope(it), sign_in) => {
-            let scope = it.scopes.join(" ");
+        Refusal::Rejected(Rejection::InsufficientScope { scopes, .. }, sign_in) => {
+            let scope = scopes.join(" ");
             (Some("insufficient_scope"), Some(scope), sign_in)
         }
         _ => return Vec::new(),
@@ -115,14 +115,13 @@ fn has_path(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::rejection::InsufficientScope;
 
     #[test]
     fn scopes_cannot_end_the_quoted_string() {
-        let rejection = Rejection::InsufficientScope(Box::new(InsufficientScope {
+        let rejection = Rejection::InsufficientScope {
             tool: "A.B@1.0.0".into(),
             scopes: vec![r#"a"b\c"#.into()],
-        }));
+        };
         let value = www_authenticate(&rejection.into());
         let expected = r#"Bearer error="insufficient_scope", scope="a\"b\\c""#;
         assert_eq!(value, expected);

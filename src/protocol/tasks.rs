@@ -7,7 +7,7 @@ use crate::{
     StoreError,
     arrival::{Arrival, Invocation},
     call::background::Ticket,
-    idempotency::deduplication::task::Start,
+    idempotency::deduplication::task::NotStarted,
     observe::request_log::RequestLog,
 };
 
@@ -23,10 +23,11 @@ pub(crate) async fn perform(
         at: engine.clock.instant(),
         invocation: Arc::new(invocation),
     };
-    let started = match engine.start(ticket, arrival.invocation.deadline).await? {
-        Start::Started(started) => started,
-        Start::TooLate => return Ok(true),
-        Start::Unknown => return Ok(false),
+    let started = match engine.start(ticket, arrival.invocation.deadline).await {
+        Ok(started) => started,
+        Err(NotStarted::TooLate) => return Ok(true),
+        Err(NotStarted::Unknown) => return Ok(false),
+        Err(NotStarted::Undecided(error)) => return Err(error),
     };
     let headers = &started.headers;
     let span = Some("task");

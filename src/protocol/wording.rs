@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Failure, IdError,
-    call::rejection::{InsufficientScope, Rejection, UnmetRequirements},
+    call::rejection::{Rejection, UnmetRequirements},
     text::{clipped, counted},
 };
 
@@ -84,7 +84,9 @@ impl Wording {
             Rejection::WrongUser(detail) => {
                 Self::new("The credentials do not allow calls for this user", *detail)
             }
-            Rejection::InsufficientScope(it) => insufficient_scope(it, sign_in),
+            Rejection::InsufficientScope { tool, scopes } => {
+                insufficient_scope(tool, &scopes.join(" "), sign_in)
+            }
             Rejection::UnknownTool { qualified, closest } => {
                 unknown_tool(qualified, closest.as_deref())
             }
@@ -200,15 +202,11 @@ fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
     Wording::new("The credentials are missing or not valid", detail)
 }
 
-fn insufficient_scope(it: &InsufficientScope, sign_in: Option<&SignIn>) -> Wording {
-    let scopes = it.scopes.join(" ");
+fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignIn>) -> Wording {
     let source = sentence(sign_in);
     Wording::new(
         "The access token does not permit this call",
-        format!(
-            "{} requires an access token with the scope '{scopes}'.{source}",
-            it.tool
-        ),
+        format!("{tool} requires an access token with the scope '{scopes}'.{source}"),
     )
 }
 

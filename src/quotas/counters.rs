@@ -52,14 +52,6 @@ pub(crate) struct CountedCall<'a> {
     pub(crate) tool: &'a str,
 }
 
-/// The reason why a call may not run.
-#[derive(Debug)]
-pub(crate) enum QuotaError {
-    Exceeded(Box<ExceededQuota>),
-    /// It is unknown how many calls have run.
-    Uncounted(StoreError),
-}
-
 /// A quota that is used up.
 #[derive(Debug)]
 pub(crate) struct ExceededQuota {
@@ -89,14 +81,15 @@ impl Quotas {
         self.quotas.is_empty()
     }
 
-    /// Counts a call against every quota that applies to it, unless one is used up. `limit` is the
-    /// time that the store may take.
+    /// Counts a call against every quota that applies to it, unless one is used up, which is returned.
+    /// An error means that it is unknown how many calls have run. `limit` is the time that the store may
+    /// take.
     pub(crate) async fn count(
         &self,
         call: CountedCall<'_>,
         now: SystemTime,
         limit: Duration,
-    ) -> Result<(), QuotaError> {
+    ) -> Result<Option<ExceededQuota>, StoreError> {
         let applies = |it: &&Quota| it.tool().is_none_or(|name| name == call.tool);
         let quotas = self.quotas.iter().filter(applies);
         let quotas: Vec<_> = quotas.map(|it| (it, it.count_id(&call, now))).collect();
@@ -106,7 +99,7 @@ impl Quotas {
             .filter(|(it, id)| it.limit == 0 || self.is_full(id));
         let full = full.map(|(it, _)| it.exceeded(now));
         if let Some(quota) = full.max_by_key(|it| it.wait) {
-            return Err(QuotaError::Exceeded(Box::new(quota)));
+            return Ok(Some(quota));
         }
         let end = Instant::now() + limit;
         let mut is_down = false;
@@ -117,17 +110,17 @@ impl Quotas {
             let left = end.saturating_duration_since(Instant::now());
             match self.raise(quota, id, now, left).await {
                 Ok(true) => {}
-                Ok(false) => return Err(QuotaError::Exceeded(Box::new(quota.exceeded(now)))),
+                Ok(false) => return Ok(Some(quota.exceeded(now))),
                 // A full store is not unreachable.
                 Err(error) if quota.runs_uncounted && error.is_temporary() && !error.is_full() => {
                     let quota = quota.in_words();
                     tracing::error!(%error, quota, "a call runs uncounted");
                     is_down = true;
                 }
-                Err(error) => return Err(QuotaError::Uncounted(error)),
+                Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Raises the count of a quota. Returns false if it has reached its limit.
@@ -146,7 +139,7 @@ impl Quotas {
             expires_at: free_at + MARGIN,
             now,
         };
-        let is_counted = within(limit, self.store.count(count)).await.flatten()?;
+        let is_counted = within(limit, self.store.count(count)).await?;
         if !is_counted {
             self.remember_full(id, free_at, now);
         }
@@ -219,11 +212,8 @@ mod tests {
                 user: None,
                 tool,
             };
-            match quotas.count(call, noon, Duration::from_secs(1)).await {
-                Ok(()) => Duration::ZERO,
-                Err(QuotaError::Exceeded(quota)) => quota.wait,
-                Err(other) => panic!("{other:?}"),
-            }
+            let counted = quotas.count(call, noon, Duration::from_secs(1)).await;
+            counted.unwrap().map_or(Duration::ZERO, |quota| quota.wait)
         };
         let (minute, day) = (Duration::from_mins(1), Duration::from_hours(12));
         // This instance finds one of them used up after the other.
@@ -275,8 +265,8 @@ mod tests {
                 let (now, limit) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
                 quotas.count(first(), now, limit).await.unwrap();
                 let tool = other.tool;
-                let counted = quotas.count(other, now, limit).await;
-                assert_eq!(counted.is_ok(), apart, "{quota:?} {tool}");
+                let exceeded = quotas.count(other, now, limit).await.unwrap();
+                assert_eq!(exceeded.is_none(), apart, "{quota:?} {tool}");
             }
         }
     }
@@ -296,19 +286,16 @@ mod tests {
         // More than there is room for, but not at once.
         for minute in 0..30 {
             for user in 0..2_000 {
-                count(minute, user).await.unwrap();
+                assert!(count(minute, user).await.unwrap().is_none());
             }
         }
-        assert!(matches!(count(29, 0).await, Err(QuotaError::Exceeded(_))));
+        assert!(count(29, 0).await.unwrap().is_some());
         let mut results = Vec::new();
         for user in 0..=50_000 {
             results.push(count(40, user).await);
         }
         let full = results.pop().unwrap();
         assert!(results.iter().all(Result::is_ok));
-        assert!(
-            matches!(&full, Err(QuotaError::Uncounted(error)) if error.is_full()),
-            "{full:?}"
-        );
+        assert!(full.unwrap_err().is_full());
     }
 }

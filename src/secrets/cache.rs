@@ -243,7 +243,8 @@ impl SecretCache {
         let Some(store) = &self.secrets.store else {
             return vec![Ok(None); ids.len()];
         };
-        let results = within(self.secrets.timeout, store.read(ids)).await;
+        let read = Box::pin(async { Ok(store.read(ids).await) });
+        let results = within(self.secrets.timeout, read).await;
         let mut results = results.unwrap_or_else(|error| vec![Err(error); ids.len()]);
         let missing = StoreError::unavailable("the store returned no result for it");
         results.resize(ids.len(), Err(missing));

@@ -7,17 +7,14 @@
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     future::ready,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
 use super::{Field, PutOutcome, Record, Store, StoreFuture, Write};
 use crate::StoreError;
-
-/// A full memory forgets a record with each write, so it warns of that only after this time.
-const PAUSE: Duration = Duration::from_mins(1);
 
 /// The capacity of a [`Memory`].
 #[derive(Clone, Copy)]
@@ -41,54 +38,31 @@ pub(crate) struct Memory {
     records: Mutex<Records>,
 }
 
-type RecordId = Arc<str>;
-
 #[derive(Default)]
 struct Records {
-    by_id: HashMap<RecordId, HeldRecord>,
-    /// The ids by the time at which their records become free and no longer matter.
-    by_free_at: BTreeMap<(SystemTime, u64), RecordId>,
-    /// The ids of the records that may be forgotten, the oldest first.
-    forgettable: BTreeMap<u64, RecordId>,
+    /// Each record, with its position in the order of writes.
+    by_id: HashMap<String, (u64, Record)>,
+    /// The bytes of all records.
     bytes: usize,
-    /// The bytes of the records that may not be forgotten.
-    kept_bytes: usize,
-    /// The number and the bytes of those that anyone can write.
-    anyones: (usize, usize),
     /// The number of records written so far.
     written: u64,
-    warned_at: Option<Instant>,
-}
-
-struct HeldRecord {
-    /// Its position in the order of writes.
-    number: u64,
-    record: Record,
-    is_anyones: bool,
 }
 
 impl Store for Memory {
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
-        let current = self.records().by_id.get(id).map(|it| it.record.clone());
+        let current = self.records().by_id.get(id).map(|(_, it)| it.clone());
         Box::pin(ready(Ok(current)))
     }
 
     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
-        let mut forgets = false;
-        let mut records = self.records();
-        let outcome = records.put(&self.limits, write, &mut forgets);
-        let warns = forgets && records.may_warn();
-        drop(records);
-        if warns {
-            tracing::warn!("{}", self.limits.forgotten);
-        }
+        let outcome = self.records().put(&self.limits, write);
         Box::pin(ready(outcome))
     }
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         let mut records = self.records();
         let current = records.by_id.get(id);
-        if current.is_some_and(|held| held.record.version == version) {
+        if current.is_some_and(|(_, it)| it.version == version) {
             records.take(id);
         }
         Box::pin(ready(Ok(())))
@@ -114,67 +88,35 @@ impl Memory {
 }
 
 impl Records {
-    fn put(
-        &mut self,
-        limits: &MemoryLimits,
-        write: Write<'_>,
-        forgets: &mut bool,
-    ) -> Result<PutOutcome, StoreError> {
+    fn put(&mut self, limits: &MemoryLimits, write: Write<'_>) -> Result<PutOutcome, StoreError> {
         let (id, record) = (write.id, write.record);
-        let current = self.by_id.get(id).map(|held| &held.record);
+        let current = self.by_id.get(id).map(|(_, it)| it);
         if !write.may_replace(current) {
             return Ok(PutOutcome::Conflict(current.cloned()));
         }
         let current = self.take(id);
         let is_new_of_anyone = current.is_none() && (limits.is_anyones)(id);
-        let new = (bytes_of(record), is_new_of_anyone);
-        let room = self.make_room(limits, new, write.now, forgets);
-        if room.is_err() {
-            if let Some(HeldRecord { number, record, .. }) = current {
-                self.insert(limits, id.into(), number, record);
+        let room = self.make_room(limits, bytes_of(record), is_new_of_anyone, write.now);
+        if let Err(error) = room {
+            if let Some((number, record)) = current {
+                self.insert(id, number, record);
             }
-            return room.map(|()| PutOutcome::Written);
+            return Err(error);
         }
         self.written += 1;
-        self.insert(limits, id.into(), self.written, record.clone());
+        self.insert(id, self.written, record.clone());
         Ok(PutOutcome::Written)
     }
 
-    fn insert(&mut self, limits: &MemoryLimits, id: RecordId, number: u64, record: Record) {
-        let free_at = record.free_at.unwrap_or(record.expires_at);
-        self.by_free_at.insert((free_at, number), Arc::clone(&id));
-        if (limits.may_forget)(&id, &record) {
-            self.forgettable.insert(number, Arc::clone(&id));
-        } else {
-            self.kept_bytes += bytes_of(&record);
-        }
+    fn insert(&mut self, id: &str, number: u64, record: Record) {
         self.bytes += bytes_of(&record);
-        let is_anyones = (limits.is_anyones)(&id);
-        if is_anyones {
-            self.anyones.0 += 1;
-            self.anyones.1 += bytes_of(&record);
-        }
-        let held = HeldRecord {
-            number,
-            record,
-            is_anyones,
-        };
-        self.by_id.insert(id, held);
+        self.by_id.insert(id.to_owned(), (number, record));
     }
 
-    fn take(&mut self, id: &str) -> Option<HeldRecord> {
-        let held = self.by_id.remove(id)?;
-        let free_at = held.record.free_at.unwrap_or(held.record.expires_at);
-        self.by_free_at.remove(&(free_at, held.number));
-        if self.forgettable.remove(&held.number).is_none() {
-            self.kept_bytes -= bytes_of(&held.record);
-        }
-        self.bytes -= bytes_of(&held.record);
-        if held.is_anyones {
-            self.anyones.0 -= 1;
-            self.anyones.1 -= bytes_of(&held.record);
-        }
-        Some(held)
+    fn take(&mut self, id: &str) -> Option<(u64, Record)> {
+        let taken = self.by_id.remove(id)?;
+        self.bytes -= bytes_of(&taken.1);
+        Some(taken)
     }
 
     /// Makes room for a record with this number of bytes. One that anyone can write must find room in
@@ -182,56 +124,59 @@ impl Records {
     fn make_room(
         &mut self,
         limits: &MemoryLimits,
-        (bytes, is_anyones): (usize, bool),
+        bytes: usize,
+        is_anyones: bool,
         now: SystemTime,
-        forgets: &mut bool,
     ) -> Result<(), StoreError> {
-        let is_full =
-            |it: &Self| it.by_id.len() >= limits.records || it.bytes + bytes > limits.bytes;
-        self.drop_while(|record| record.expires_at <= now);
-        if is_full(self) {
-            self.drop_while(|record| record.is_free(now));
+        let fits = |(count, held): (usize, usize), share: usize| {
+            count < limits.records / share && held + bytes <= limits.bytes / share
+        };
+        if !is_anyones && fits(self.size(), 1) {
+            return Ok(());
         }
+        self.by_id.retain(|_, (_, it)| !it.is_free(now));
+        self.bytes = self.by_id.values().map(|(_, it)| bytes_of(it)).sum();
         // Nothing is forgotten if that would not make enough room.
-        let kept = self.by_id.len() - self.forgettable.len();
-        let (count, held) = self.anyones;
-        let is_crowded = count >= limits.records / 2 || held + bytes > limits.bytes / 2;
-        let is_kept_full = kept >= limits.records || self.kept_bytes + bytes > limits.bytes;
-        if is_kept_full || is_anyones && is_crowded {
+        let kept = self.size_of(|id, it| !(limits.may_forget)(id, it));
+        let of_anyone = self.size_of(|id, _| (limits.is_anyones)(id));
+        if !fits(kept, 1) || is_anyones && !fits(of_anyone, 2) {
             return Err(StoreError::full(format!(
                 "there are too many {}, and none of them may be forgotten yet",
                 limits.what
             )));
         }
-        while is_full(self)
-            && let Some((_, id)) = self.forgettable.first_key_value()
-        {
-            let id = Arc::clone(id);
-            self.take(&id);
-            *forgets = true;
+        if fits(self.size(), 1) {
+            return Ok(());
+        }
+        tracing::warn!("{}", limits.forgotten);
+        let forgettable = self.by_id.iter();
+        let forgettable = forgettable.filter(|(id, (_, it))| (limits.may_forget)(id, it));
+        let numbered = forgettable.map(|(id, (number, _))| (*number, id.clone()));
+        let mut oldest: Vec<_> = numbered.collect();
+        oldest.sort_unstable();
+        // A twentieth at least, because this search takes a while.
+        let share = oldest.len() / 20;
+        for (index, (_, id)) in oldest.iter().enumerate() {
+            if index >= share && fits(self.size(), 1) {
+                break;
+            }
+            self.take(id);
         }
         Ok(())
     }
 
-    /// Drops records in the order in which they become free, for as long as `may_drop` allows it.
-    fn drop_while(&mut self, may_drop: impl Fn(&Record) -> bool) {
-        while let Some((_, id)) = self.by_free_at.first_key_value()
-            && self
-                .by_id
-                .get(id)
-                .is_some_and(|held| may_drop(&held.record))
-        {
-            let id = Arc::clone(id);
-            self.take(&id);
-        }
+    /// Returns the number and the bytes of all records.
+    fn size(&self) -> (usize, usize) {
+        (self.by_id.len(), self.bytes)
     }
 
-    fn may_warn(&mut self) -> bool {
-        let is_due = self.warned_at.is_none_or(|at| at.elapsed() >= PAUSE);
-        if is_due {
-            self.warned_at = Some(Instant::now());
-        }
-        is_due
+    /// Returns the number and the bytes of some records.
+    fn size_of(&self, is_counted: impl Fn(&str, &Record) -> bool) -> (usize, usize) {
+        let records = self.by_id.iter();
+        let counted = records.filter(|(id, (_, it))| is_counted(id, it));
+        counted.fold((0, 0), |(count, bytes), (_, (_, it))| {
+            (count + 1, bytes + bytes_of(it))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::clock::FIXED;
 
-const LIMITS: (Duration, bool) = (Duration::from_secs(3), false);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A store in which another caller writes before each of the first writes.
 struct Contended {
@@ -85,18 +85,18 @@ fn count_of(record: Option<Record>) -> u64 {
     }
 }
 
-async fn increment(store: &Contended, start: Start) -> Result<u64, StoreError> {
+async fn increment(store: &Contended) -> Result<u64, StoreError> {
     let one_more = |current| {
         let count = count_of(current) + 1;
         Change::Write(counter(count), count)
     };
-    update(store, "id", start, FIXED.now(), LIMITS, one_more).await
+    update(store, "id", FIXED.now(), TIMEOUT, one_more).await
 }
 
 #[tokio::test]
 async fn concurrent_writes_are_not_lost() {
     let store = Contended::new(2);
-    assert_eq!(increment(&store, Start::Current).await, Ok(21));
+    assert_eq!(increment(&store).await, Ok(21));
     assert_eq!(store.count().await, 21);
     assert_eq!(
         store.reads.load(Ordering::SeqCst),
@@ -104,23 +104,14 @@ async fn concurrent_writes_are_not_lost() {
         "conflicts bring the record"
     );
     let leave = |current| Change::Leave(count_of(current));
-    let left = update(&store, "id", Start::Current, FIXED.now(), LIMITS, leave);
+    let left = update(&store, "id", FIXED.now(), TIMEOUT, leave);
     assert_eq!(left.await, Ok(21));
-}
-
-#[tokio::test]
-async fn an_update_that_assumes_no_record_finds_the_one_that_exists() {
-    for (writes, count) in [(0, 1), (1, 11)] {
-        let store = Contended::new(writes);
-        assert_eq!(increment(&store, Start::Absent).await, Ok(count));
-        assert_eq!(store.reads.load(Ordering::SeqCst), 0);
-    }
 }
 
 #[tokio::test]
 async fn an_update_gives_up_after_many_conflicts() {
     let store = Contended::new(u64::MAX);
-    let error = increment(&store, Start::Current).await.unwrap_err();
+    let error = increment(&store).await.unwrap_err();
     assert!(error.is_temporary());
     assert_eq!(store.count().await, 10_000, "a thousand times");
 }

@@ -21,7 +21,7 @@ use crate::{
         Browser, BrowserResponse, ConsentPage, EncryptionKeys, Flow, Parameters, Records,
         RequestedScope, Versioned,
     },
-    store::{Change, Start},
+    store::Change,
     text::{LONGEST_SHOWN, clipped},
 };
 
@@ -221,7 +221,7 @@ impl AuthorizationServer {
             Change::Write(pending, is_taken)
         };
         let id = record_id(&form.id);
-        if records.update(Start::Absent, &id, LIFE, write).await? {
+        if records.update(&id, LIFE, write).await? {
             return Ok(BrowserResponse::Page(SignInPage::Expired));
         }
         let cookies = vec![browser.cookie(COOKIE, binding, LIFE)];

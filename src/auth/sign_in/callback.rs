@@ -17,7 +17,7 @@ use crate::{
         Browser, BrowserResponse, Flow, FlowError, Grant, Parameters, Records, ReturnedFlow,
         Versioned, split_state,
     },
-    store::{Change, Start},
+    store::Change,
 };
 
 /// Returns true for the `state` of a sign-in; those of challenges are different.
@@ -137,7 +137,7 @@ async fn take(records: &Records, id: &str) -> Result<Option<PendingSignIn>, Stor
         };
         Change::Write(taken, Some(pending))
     };
-    records.update(Start::Current, id, LIFE, take).await
+    records.update(id, LIFE, take).await
 }
 
 /// Returns the URL that sends the browser back to the client, and the user who has agreed.

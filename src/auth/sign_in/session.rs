@@ -14,7 +14,7 @@ use crate::{
     StoreError,
     clock::since_epoch,
     oauth::{EncryptionKeys, Records, Versioned},
-    store::{Change, Start},
+    store::Change,
 };
 
 // The purposes of the signatures.
@@ -147,9 +147,7 @@ impl Session {
     /// Saves a new session.
     pub(super) async fn begin(&self, records: &Records, id: &str) -> Result<(), StoreError> {
         let begin = |_: Versioned<Self>| Change::Write(self.clone(), ());
-        records
-            .update(Start::Absent, &record_id(id), CODE_LIFE, begin)
-            .await
+        records.update(&record_id(id), CODE_LIFE, begin).await
     }
 
     /// Ends a session, whatever its stage.
@@ -161,9 +159,7 @@ impl Session {
             }
             _ => Change::Leave(()),
         };
-        records
-            .update(Start::Current, &record_id(id), SESSION_LIFE, end)
-            .await
+        records.update(&record_id(id), SESSION_LIFE, end).await
     }
 
     /// Moves a session to its next stage, unless the token may no longer be used.
@@ -192,9 +188,7 @@ impl Session {
             }
         };
         let id = record_id(presented.session);
-        records
-            .update(Start::Current, &id, SESSION_LIFE, advance)
-            .await
+        records.update(&id, SESSION_LIFE, advance).await
     }
 }
 

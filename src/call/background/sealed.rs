@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 /// The code that starts a task: the key of its call, in base64url.
 #[derive(Deserialize, Serialize)]
-pub(in crate::call) struct Code(String);
+pub(super) struct Code(String);
 
 impl Code {
-    pub(in crate::call) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).expect("the system has randomness");
         Self(BASE64_URL_SAFE_NO_PAD.encode(key))
@@ -21,7 +21,7 @@ impl Code {
     }
 
     /// Encrypts a call, bound to its task.
-    pub(in crate::call) fn seal(&self, task: &str, call: &[u8]) -> Vec<u8> {
+    pub(super) fn seal(&self, task: &str, call: &[u8]) -> Vec<u8> {
         let key = self.key().expect("a code is a key");
         let mut sealed = call.to_vec();
         let nonce = key
@@ -30,7 +30,7 @@ impl Code {
         [&nonce.as_ref()[..], &sealed].concat()
     }
 
-    pub(in crate::call) fn open(&self, task: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, task: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, call) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut call = call.to_vec();

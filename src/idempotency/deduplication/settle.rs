@@ -5,8 +5,11 @@ use std::time::{Duration, SystemTime};
 use super::{Claim, Deduplication, RunEnd, task::ALWAYS};
 use crate::{
     Failure,
-    idempotency::{CallRecord, CallState, outcome::encode, record::OUTCOME},
-    store::{self, Over, PutOutcome, Store, Write, within},
+    idempotency::{
+        CallRecord, CallState,
+        record::{OUTCOME, encode},
+    },
+    store::{self, Over, PutOutcome, Write, within},
     tool::output::Output,
 };
 
@@ -44,7 +47,7 @@ impl Deduplication {
                 Settlement::Wait => return,
                 Settlement::Release => {
                     let released = within(limit, store.delete(&key, over)).await;
-                    if let Err(error) = released.flatten() {
+                    if let Err(error) = released {
                         tracing::warn!(
                             %error,
                             "a claim could not be released; it blocks repeated calls until it expires"
@@ -64,18 +67,11 @@ impl Deduplication {
         } else {
             CallState::OutcomeDropped
         };
-        self.record(store, &key, record, over, limit).await;
+        self.record(&key, record, over, limit).await;
     }
 
     /// Replaces a claim with a record, and retries until the time is up.
-    async fn record(
-        &self,
-        store: &dyn Store,
-        key: &str,
-        mut finished: CallRecord,
-        mut over: u64,
-        limit: Duration,
-    ) {
+    async fn record(&self, key: &str, mut finished: CallRecord, mut over: u64, limit: Duration) {
         let mut record = finished.clone().into_stored();
         let end = tokio::time::Instant::now() + limit;
         loop {
@@ -86,13 +82,15 @@ impl Deduplication {
                 over: Over::Version(over),
                 now: self.clock.now(),
             };
-            let error = match store::put(store, left, write).await {
+            let error = match store::put(self.store(), left, write).await {
                 Ok(PutOutcome::Written) => return,
                 Ok(PutOutcome::Conflict(current)) => {
                     // A task's progress or cancellation may have been written in the meantime.
                     if let Some(current) = current.and_then(|it| finished.task_in(it)) {
                         over = current.claim;
-                        finished.join(&current);
+                        if let (Some(task), Some(other)) = (&mut finished.task, &current.task) {
+                            task.is_cancelled |= other.is_cancelled;
+                        }
                         record = finished.clone().into_stored();
                         continue;
                     }

@@ -5,15 +5,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{
-    Claim, Deduplication, RecordedOutcome,
-    attempt::{CLOCK_MARGIN, GRACE},
-    replay::{cut_off, is_over},
-};
+use super::{CLOCK_MARGIN, Claim, Deduplication, GRACE, RecordedOutcome, cut_off, is_over};
 use crate::{
     Failure, StoreError,
-    idempotency::{CallRecord, CallState, outcome::encode, record::TaskRecord},
-    store::{self, Change, Store, update},
+    idempotency::{
+        CallRecord, CallState,
+        record::{TaskRecord, encode},
+    },
+    store::{self, Change, update},
     tool::reason::Reason,
 };
 
@@ -65,22 +64,20 @@ pub(crate) enum TaskState {
     Cancelled,
 }
 
-/// The result of starting a task.
-pub(crate) enum Start<T> {
-    Started(T),
+/// The reason why a task does not start.
+#[derive(Debug)]
+pub(crate) enum NotStarted {
     /// It has started before, it was cancelled, or its time is over.
     TooLate,
     /// There is no such task.
     Unknown,
+    /// The store does not say.
+    Undecided(StoreError),
 }
 
-impl<T> Start<T> {
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Start<U> {
-        match self {
-            Self::Started(started) => Start::Started(change(started)),
-            Self::TooLate => Start::TooLate,
-            Self::Unknown => Start::Unknown,
-        }
+impl From<StoreError> for NotStarted {
+    fn from(error: StoreError) -> Self {
+        Self::Undecided(error)
     }
 }
 
@@ -128,13 +125,6 @@ impl CallRecord {
         let is_same = current.task.as_ref()?.id == self.task.as_ref()?.id;
         let is_running = matches!(current.state, CallState::Running { .. });
         (is_same && is_running).then_some(current)
-    }
-
-    /// Takes over what others have written.
-    pub(super) fn join(&mut self, current: &Self) {
-        if let (Some(task), Some(other)) = (&mut self.task, &current.task) {
-            task.is_cancelled |= other.is_cancelled;
-        }
     }
 
     /// Returns the task, as its owner sees it at `now`.
@@ -242,17 +232,17 @@ impl Deduplication {
         id: &TaskId,
         deadline: Option<SystemTime>,
         open: impl Fn(&[u8]) -> Option<(T, Duration)>,
-    ) -> Result<Start<(Claim, T)>, StoreError> {
-        let mut started = Start::Unknown;
+    ) -> Result<(Claim, T), NotStarted> {
+        let mut started = Err(NotStarted::Unknown);
         let change = |record: &mut CallRecord, now| {
-            started = Start::TooLate;
+            started = Err(NotStarted::TooLate);
             let task = record.task.as_mut();
             let in_time = task.filter(|it| now <= it.created_at + LONGEST_QUEUE);
             let Some(sealed) = in_time.and_then(|it| it.sealed.take()) else {
                 return false;
             };
             let Some((call, limit)) = open(&sealed) else {
-                started = Start::Unknown;
+                started = Err(NotStarted::Unknown);
                 return false;
             };
             // The outcome is recorded after the tool's time.
@@ -264,18 +254,16 @@ impl Deduplication {
             } else {
                 until + CLOCK_MARGIN
             };
-            started = Start::Started(call);
+            started = Ok(call);
             true
         };
-        let Some(record) = self.change(id, change).await? else {
-            return Ok(Start::Unknown);
-        };
+        let changed = self.change(id, change).await?;
         let claim = Claim {
             key: id.key.clone(),
-            record,
+            record: changed.ok_or(NotStarted::Unknown)?,
             deadline,
         };
-        Ok(started.map(|call| (claim, call)))
+        started.map(|call| (claim, call))
     }
 
     /// Records what a running task has reported, if anything, and returns true if it is cancelled.
@@ -284,7 +272,7 @@ impl Deduplication {
         claim: &mut Claim,
         message: Option<String>,
     ) -> Result<bool, StoreError> {
-        let (store, now) = (self.store(), self.clock.now());
+        let (timeout, now) = (self.idempotency.timeout, self.clock.now());
         // Somebody else may have changed the task: cancelled it, or ended it.
         let note = |current: Option<store::Record>| {
             let Some(mut record) = current.and_then(|it| claim.record.task_in(it)) else {
@@ -297,21 +285,11 @@ impl Deduplication {
             record.renew(now);
             Change::Write(record.clone().into_stored(), Some(record))
         };
-        let start = match &message {
-            Some(_) => store::Start::Known(claim.record.clone().into_stored()),
-            None => store::Start::Current,
-        };
-        let limits = (self.idempotency.timeout, true);
-        if let Some(record) = update(store, &claim.key, start, now, limits, note).await? {
+        if let Some(record) = update(self.store(), &claim.key, now, timeout, note).await? {
             claim.record = record;
         }
-        Ok(claim.is_cancelled())
-    }
-
-    /// Returns the store, which every claim has.
-    pub(super) fn store(&self) -> &dyn Store {
-        let store = self.idempotency.store.as_deref();
-        store.expect("there are no claims without a store")
+        let task = claim.record.task.as_ref();
+        Ok(task.is_some_and(|it| it.is_cancelled))
     }
 
     /// Lets `change` change a task, which is written if that returns true. Returns its record; `None`
@@ -338,20 +316,12 @@ impl Deduplication {
             record.renew(now);
             Change::Write(record.clone().into_stored(), Ok(Some(record)))
         };
-        let (store, now, limits) = (
-            self.store(),
-            self.clock.now(),
-            (self.idempotency.timeout, true),
-        );
-        update(store, &id.key, store::Start::Current, now, limits, decide).await?
+        let (timeout, now) = (self.idempotency.timeout, self.clock.now());
+        update(self.store(), &id.key, now, timeout, decide).await?
     }
 }
 
 impl Claim {
-    fn is_cancelled(&self) -> bool {
-        self.record.task.as_ref().is_some_and(|it| it.is_cancelled)
-    }
-
     /// Returns the task of a claim that has just been made.
     pub(crate) fn task(&self, now: SystemTime) -> Option<Task> {
         self.record.as_task(&self.key, now)

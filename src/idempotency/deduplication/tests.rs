@@ -6,7 +6,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    task::{Start, TaskId, TaskState},
+    task::{NotStarted, TaskId, TaskState},
     *,
 };
 use crate::{
@@ -310,7 +310,7 @@ async fn started(deduplication: &Deduplication) -> (TaskId, Claim) {
     let (id, _) = claimed_task(deduplication, RepeatPolicy::Recorded).await;
     let open = |sealed: &[u8]| (sealed == [7]).then_some(((), Duration::from_mins(1)));
     let started = deduplication.start(&id, None, open).await;
-    let Ok(Start::Started((claim, ()))) = started else {
+    let Ok((claim, ())) = started else {
         panic!("it does not start");
     };
     (id, claim)
@@ -330,14 +330,14 @@ async fn a_task_that_is_not_handed_over_has_ended_and_its_call_may_be_repeated()
         assert_eq!(failure.parts().reason.as_str(), "lost");
         let open = |_: &[u8]| Some(((), Duration::ZERO));
         let started = deduplication.start(&id, None, open).await;
-        assert!(matches!(started, Ok(Start::TooLate)));
+        assert!(matches!(started, Err(NotStarted::TooLate)));
         claimed_task(&deduplication, policy).await;
     }
     // One that has started meanwhile goes on.
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     let (id, claim) = claimed_task(&deduplication, RepeatPolicy::Recorded).await;
     let open = |_: &[u8]| Some(((), Duration::ZERO));
-    deduplication.start(&id, None, open).await.unwrap();
+    assert!(deduplication.start(&id, None, open).await.is_ok());
     assert!(!deduplication.withdraw(claim).await);
     let task = deduplication.task(&id, "owner", false).await.unwrap();
     assert!(matches!(task.unwrap().state, TaskState::Working));
@@ -355,7 +355,7 @@ async fn a_task_whose_process_has_ended_is_lost_after_its_time() {
         let deadline = left.map(|left| FIXED.now() + Duration::from_millis(left));
         let open = |_: &[u8]| Some(((), Duration::from_mins(1)));
         let started = deduplication.start(&id, deadline, open).await;
-        assert!(matches!(started, Ok(Start::Started(_))));
+        assert!(started.is_ok());
         for (at, is_lost) in [(ms + 1_999, false), (ms + 2_000, true)] {
             moved.store(at, Ordering::SeqCst);
             let task = deduplication.task(&id, "owner", false).await.unwrap();

@@ -135,7 +135,7 @@ fn actionable(refusal: &Refusal) -> Result<&Rejection, ErrorResponse> {
         // The body could not be read.
         Refusal::Invalid { .. } => new(StatusCode::BAD_REQUEST, PARSE_ERROR),
         Refusal::Rejected(rejection, _) => match rejection {
-            Rejection::InsufficientScope(_) => {
+            Rejection::InsufficientScope { .. } => {
                 new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())
             }
             Rejection::Unavailable | Rejection::Busy => new(StatusCode::SERVICE_UNAVAILABLE, 503),

@@ -49,7 +49,7 @@ fn code_of(rejection: &Rejection) -> i32 {
         _ if rejection.is_temporary() => UNAVAILABLE,
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => METHOD_NOT_FOUND,
         Rejection::InvalidInput(_) => INVALID_PARAMS,
-        Rejection::InsufficientScope(_) | Rejection::Missing(_) => MISSING_REQUIREMENTS,
+        Rejection::InsufficientScope { .. } | Rejection::Missing(_) => MISSING_REQUIREMENTS,
         Rejection::CallIdReused => ID_REUSED,
         Rejection::Unprotected(_) | Rejection::Uncounted(_) | Rejection::QuotaExceeded(_) => {
             UNAVAILABLE

@@ -34,19 +34,23 @@ use crate::text::{clipped, without_paths};
 #[derive(Debug)]
 pub struct Failure(Box<FailureParts>);
 
-#[derive(Debug)]
+/// The parts of a failure, which are stored once its secrets are redacted.
+#[derive(Debug, Deserialize, Serialize)]
 pub struct FailureParts {
     pub message: String,
     /// The message is cut at this length, but not before the call's secrets are redacted: a part of
     /// a secret could not be recognized.
-    longest_message: usize,
+    #[serde(skip)]
+    longest_message: Option<usize>,
     pub developer_message: Option<String>,
     /// URLs in the developer message lose their paths and queries, after the same step.
+    #[serde(skip)]
     hides_paths: bool,
     pub can_retry: bool,
     pub retry_after: Option<Duration>,
     pub additional_prompt_content: Option<String>,
-    /// The provider that rejected the token granted by the user.
+    /// The provider that rejected the token granted by the user, in this call: not in a repetition.
+    #[serde(skip)]
     pub rejected_provider: Option<String>,
     /// The question that the user has to answer first.
     pub question: Option<Question>,
@@ -68,7 +72,7 @@ impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
         Self(Box::new(FailureParts {
             message: message.into(),
-            longest_message: usize::MAX,
+            longest_message: None,
             developer_message: None,
             hides_paths: false,
             can_retry: false,
@@ -209,6 +213,11 @@ impl Failure {
     #[doc(hidden)]
     pub fn parts(&self) -> &FailureParts {
         &self.0
+    }
+
+    #[doc(hidden)]
+    pub fn from_parts(parts: FailureParts) -> Self {
+        Self(Box::new(parts))
     }
 }
 

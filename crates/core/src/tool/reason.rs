@@ -1,9 +1,11 @@
 //! One-word reasons why a call returned no value, for logs, metrics and spans.
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! reasons {
     ($($name:ident = $word:literal,)+) => {
         /// The reason why a call returned no value.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
         pub enum Reason {
             $($name,)+
         }
@@ -11,11 +13,6 @@ macro_rules! reasons {
         impl Reason {
             /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// Returns the reason with this word.
-            pub fn of(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
-            }
 
             pub fn as_str(self) -> &'static str {
                 match self {

@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, Serialize)]
-pub(in crate::call) struct Code(());
+pub(super) struct Code(());
 
 impl Code {
-    pub(in crate::call) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(())
     }
 
     #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(in crate::call) fn seal(&self, _: &str, _: &[u8]) -> Vec<u8> {
+    pub(super) fn seal(&self, _: &str, _: &[u8]) -> Vec<u8> {
         Vec::new()
     }
 
     #[expect(clippy::unused_self, reason = "the same with and without the feature")]
-    pub(in crate::call) fn open(&self, _: &str, _: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, _: &str, _: &[u8]) -> Option<Vec<u8>> {
         None
     }
 }

@@ -68,7 +68,7 @@ impl Failure {
         let mut failure = Self::of_status(error.status, error.wait);
         if let Some(text) = error.text() {
             failure.0.message = format!("{}: {text}", failure.0.message);
-            failure.0.longest_message = LONGEST_WITH_API_TEXT;
+            failure.0.longest_message = Some(LONGEST_WITH_API_TEXT);
         }
         failure
     }
