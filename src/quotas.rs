@@ -246,17 +246,14 @@ mod tests {
 
     #[test]
     fn windows_are_those_of_the_calendar() {
+        use Window::{Day, Minute};
+
+        // From `date -u -d @… +%FT%TZ`.
         for (seconds, window, id, end) in [
-            // From `date -u -d @… +%FT%TZ`.
-            (
-                1_709_210_096,
-                Window::Minute,
-                "2024-02-29T12:34",
-                1_709_210_100,
-            ),
-            (1_709_210_096, Window::Day, "2024-02-29", 1_709_251_200),
-            (1_735_689_599, Window::Day, "2024-12-31", 1_735_689_600),
-            (1_735_689_600, Window::Day, "2025-01-01", 1_735_776_000),
+            (1_709_210_096, Minute, "2024-02-29T12:34", 1_709_210_100),
+            (1_709_210_096, Day, "2024-02-29", 1_709_251_200),
+            (1_735_689_599, Day, "2024-12-31", 1_735_689_600),
+            (1_735_689_600, Day, "2025-01-01", 1_735_776_000),
         ] {
             let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
             assert_eq!(window.id(at(seconds)), id);

@@ -129,34 +129,33 @@ mod tests {
 
     #[test]
     fn the_fingerprint_has_version_and_user_and_the_key_has_caller_and_tool() {
-        let (one, two): (ToolId, ToolId) =
-            ("A.B@1.0.0".parse().unwrap(), "A.B@2.0.0".parse().unwrap());
-        let input = json!({});
         let (token, other) = (Secret::from("token"), Secret::from("other"));
+        let fingerprint = |tool: &str, user, credentials: &[(&str, &Secret)]| {
+            fingerprint_of(&tool.parse().unwrap(), user, &json!({}), "c", credentials)
+        };
         let fingerprints = [
-            fingerprint_of(&one, None, &input, "c", &[]),
-            fingerprint_of(&two, None, &input, "c", &[]),
-            fingerprint_of(&one, Some(""), &input, "c", &[]),
-            fingerprint_of(&one, None, &input, "c", &[("google", &token)]),
-            fingerprint_of(&one, None, &input, "c", &[("google", &other)]),
-            fingerprint_of(&one, None, &input, "c", &[("github", &token)]),
+            fingerprint("A.B@1.0.0", None, &[]),
+            fingerprint("A.B@2.0.0", None, &[]),
+            fingerprint("A.B@1.0.0", Some(""), &[]),
+            fingerprint("A.B@1.0.0", None, &[("google", &token)]),
+            fingerprint("A.B@1.0.0", None, &[("google", &other)]),
+            fingerprint("A.B@1.0.0", None, &[("github", &token)]),
         ];
-        let distinct: HashSet<_> = fingerprints.iter().collect();
-        assert_eq!(distinct.len(), fingerprints.len());
+        assert_eq!(HashSet::from(fingerprints).len(), 6);
         let key = |caller: &Caller, tool: &str, call_id: &str| {
             let tool = tool.parse().unwrap();
             CallIdentity::new(caller, &tool, call_id, String::new()).key
         };
-        let api_key = Caller::ApiKey { id: "a".into() };
+        let (anyone, api_key) = (Caller::Anyone, Caller::ApiKey { id: "a".into() });
+        let own = key(&anyone, "A.B@1.0.0", "c");
         let keys = [
-            key(&Caller::Anyone, "A.B@1.0.0", "c"),
-            key(&Caller::Anyone, "A.C@1.0.0", "c"),
-            key(&Caller::Anyone, "A.B@1.0.0", "d"),
+            own.clone(),
+            key(&anyone, "A.C@1.0.0", "c"),
+            key(&anyone, "A.B@1.0.0", "d"),
             key(&api_key, "A.B@1.0.0", "c"),
         ];
-        let distinct: HashSet<_> = keys.iter().collect();
-        assert_eq!(distinct.len(), keys.len());
-        assert_eq!(keys[0], key(&Caller::Anyone, "A.B@2.0.0", "c"));
-        assert_eq!(keys[0].len(), 64);
+        assert_eq!(HashSet::from(keys).len(), 4);
+        assert_eq!(own, key(&anyone, "A.B@2.0.0", "c"));
+        assert_eq!(own.len(), 64);
     }
 }

@@ -224,43 +224,40 @@ fn implies(granted: &str, needed: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn tokens(scopes: Option<&[&str]>) -> ProviderTokens {
-        ProviderTokens {
+    fn list(all: &str) -> Vec<String> {
+        all.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Returns the grant for a request, whose response lists these scopes, if any.
+    fn granted(requested: &str, returned: Option<&str>) -> Grant {
+        let tokens = ProviderTokens {
             access: "a".into(),
             refresh: None,
             id_token: None,
             expires_in: None,
-            scopes: scopes.map(|all| all.iter().map(|&it| it.to_owned()).collect()),
-        }
-    }
-
-    fn list(all: &[&str]) -> Vec<String> {
-        all.iter().map(|&it| it.to_owned()).collect()
+            scopes: returned.map(list),
+        };
+        Grant::new(tokens, &list(requested), SystemTime::now())
     }
 
     #[test]
     fn grants_are_kept_until_one_covers_their_scopes() {
-        let now = SystemTime::now();
-        let grant = |scopes: &[&str]| Grant::new(tokens(Some(scopes)), &[], now);
         let mut grants = Grants::default();
-        grants.add(grant(&["a"]));
-        grants.add(grant(&["b"]));
-        for scope in ["a", "b"] {
-            assert!(grants.best(&list(&[scope]), now).is_some(), "{scope}");
-        }
-        assert!(grants.best(&list(&["a", "b"]), now).is_none());
-        grants.add(grant(&["a", "b"]));
+        let has = |grants: &Grants, scopes| grants.best(&list(scopes), SystemTime::now()).is_some();
+        grants.add(granted("a", None));
+        grants.add(granted("b", None));
+        assert!(has(&grants, "a") && has(&grants, "b") && !has(&grants, "a b"));
+        grants.add(granted("a b", None));
         assert_eq!(grants.0.len(), 1);
         assert!(grants.remove("a") && !grants.remove("a"));
     }
 
     #[test]
     fn the_grant_of_the_account_that_a_user_has_signed_in_with_stays() {
-        let now = SystemTime::now();
         let grant = |access: &str, subject: Option<&str>| Grant {
             access: access.into(),
             subject: subject.map(str::to_owned),
-            ..Grant::new(tokens(Some(&["a"])), &[], now)
+            ..granted("a", None)
         };
         let mut grants = Grants::default();
         grants.add(grant("old", Some("alice")));
@@ -293,11 +290,8 @@ repository | repository | repo:status | no
             let [requested, returned, needed, has] = cells[..] else {
                 panic!("{row}");
             };
-            let words = |cell: &'static str| cell.split(' ').collect::<Vec<_>>();
-            let returned = Some(words(returned)).filter(|it| *it != ["-"]);
-            let (tokens, requested) = (tokens(returned.as_deref()), list(&words(requested)));
-            let grant = Grant::new(tokens, &requested, SystemTime::now());
-            assert_eq!(grant.has_all(&list(&words(needed))), has == "yes", "{row}");
+            let grant = granted(requested, Some(returned).filter(|it| *it != "-"));
+            assert_eq!(grant.has_all(&list(needed)), has == "yes", "{row}");
         }
     }
 }

@@ -172,6 +172,8 @@ pub(super) fn record_hash(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -180,7 +182,7 @@ mod tests {
         let hash = |kind: &str, caller: &str, user: &str| {
             record_hash(kind, caller, user, "google", &scopes)
         };
-        let mut all = vec![
+        let all = [
             hash("challenge", "", "user-1"),
             hash("challenge", "key A", "user-1"),
             hash("challenge", "key B", "user-1"),
@@ -190,9 +192,6 @@ mod tests {
             hash("challenge", "key Au", "ser-1"),
             record_hash("caller", "", "key A", "challenge", &scopes),
         ];
-        let count = all.len();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), count);
+        assert_eq!(HashSet::from(all).len(), 7);
     }
 }

@@ -106,28 +106,22 @@ mod tests {
     #[test]
     fn scopes_have_the_descriptions_of_their_provider_or_the_owner() {
         const EMAIL: &str = "See your email address";
+        const SEND: &str = "Send email as you";
+        const POST: &str = "Send, change and delete messages as you";
         let new = || Provider::new("p", "c", "S", "https://p.example/a", "https://p.example/t");
         let openid = || Provider::openid("p", "c", "S", "https://p.example");
-        let (google, github) = (|| Provider::google("c", "S"), Provider::github("c", "S"));
+        let (google, github) = (|| Provider::google("c", "S"), || Provider::github("c", "S"));
         let (microsoft, slack) = (|| Provider::microsoft("c", "S"), Provider::slack("c", "S"));
-        let (gmail, graph) = (
-            "https://www.googleapis.com/auth/gmail.send",
-            "https://graph.microsoft.com/Mail.Send",
-        );
         for (provider, scope, expected) in [
-            (google(), gmail, "Send email as you"),
+            (google(), "https://www.googleapis.com/auth/gmail.send", SEND),
             (google(), "email", EMAIL),
             (google(), "repo", ""),
             // Not a scope of GitHub.
-            (github.clone(), "email", ""),
-            (github, "user:email", "See your email addresses"),
-            (microsoft(), graph, "Send email as you"),
-            (microsoft(), "Mail.Send", "Send email as you"),
-            (
-                slack,
-                "chat:write",
-                "Send, change and delete messages as you",
-            ),
+            (github(), "email", ""),
+            (github(), "user:email", "See your email addresses"),
+            (microsoft(), "https://graph.microsoft.com/Mail.Send", SEND),
+            (microsoft(), "Mail.Send", SEND),
+            (slack, "chat:write", POST),
             (openid(), "email", EMAIL),
             // Another provider's scope with this name may allow more.
             (new(), "email", ""),
@@ -135,8 +129,7 @@ mod tests {
             (openid().describe_scope("email", "Read"), "email", "Read"),
             (openid().describe_scope("email", ""), "email", ""),
         ] {
-            let description = provider.description_of(scope);
-            let expected = Some(expected).filter(|it| !it.is_empty());
+            let description = provider.description_of(scope).unwrap_or_default();
             assert_eq!(description, expected, "{provider:?} {scope}");
         }
     }

@@ -132,6 +132,7 @@ impl Deduplication {
 }
 
 /// The action on a claim after its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settlement {
     Record,
     Release,

@@ -3,21 +3,19 @@ use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     task::{NotStarted, TaskId, TaskState},
     *,
 };
 use crate::{
-    Context, Server, Tool, Toolkit,
     clock::FIXED,
     idempotency::LIMITS,
     store::{
         self, Over, PutOutcome, Store, StoreFuture, Write,
         memory::{Memory, MemoryLimits},
     },
-    testing::LambdaFunction,
 };
 
 fn identity(key: &str, fingerprint: &str) -> CallIdentity {
@@ -46,6 +44,12 @@ async fn claim(
     let identity = identity(key, "print");
     let claim = deduplication.claim(identity, policy, stopped_after(left), None);
     claim.await
+}
+
+/// Returns the reason of the failure that a duplicate call gets.
+fn reason_of(outcome: RecordedOutcome) -> Option<&'static str> {
+    let failure = outcome.result.err()?;
+    Some(failure.parts().reason.as_str())
 }
 
 #[tokio::test]
@@ -103,8 +107,8 @@ async fn an_outcome_without_room_is_not_kept() {
         let Ok(ClaimResult::Duplicate(again)) = claim().await else {
             panic!("{key} runs again");
         };
-        let error = again.result.err().map(|it| it.parts().reason.as_str());
-        assert_eq!(error, (number == 4).then_some("not_kept"), "{key}");
+        let expected = (number == 4).then_some("not_kept");
+        assert_eq!(reason_of(again), expected, "{key}");
     }
 }
 
@@ -132,15 +136,11 @@ async fn a_clock_that_is_slightly_ahead_does_not_free_a_running_call() {
         let Ok(ClaimResult::Duplicate(once)) = claim(RepeatPolicy::AtMostOnce).await else {
             panic!("runs twice, {ms_past_end} ms past the end");
         };
-        let reason = once.result.unwrap_err().parts().reason;
         let expected = if is_over { "cut_off" } else { "running" };
-        assert_eq!(reason.as_str(), expected, "{ms_past_end}");
+        assert_eq!(reason_of(once), Some(expected), "{ms_past_end}");
         match claim(RepeatPolicy::Recorded).await {
             Ok(ClaimResult::Claimed(_)) => assert!(is_over, "{ms_past_end}"),
-            Ok(ClaimResult::Duplicate(outcome)) => {
-                assert!(!is_over, "{ms_past_end}");
-                assert!(!outcome.is_replay, "not cut off yet");
-            }
+            Ok(ClaimResult::Duplicate(it)) => assert!(!is_over && !it.is_replay, "{ms_past_end}"),
             _ => panic!("{ms_past_end}"),
         }
     }
@@ -198,34 +198,18 @@ impl Store for FaultyStore {
     }
 }
 
+/// The claim is in the store, although its response was lost: it is withdrawn.
 #[tokio::test]
-async fn a_call_whose_claim_was_not_confirmed_runs_once_if_repeated() {
+async fn a_call_whose_claim_was_not_confirmed_can_be_repeated() {
     for losses in [1, 2] {
-        for is_at_most_once in [false, true] {
-            let effects = Arc::new(AtomicUsize::new(0));
-            let counter = Arc::clone(&effects);
-            let act = move |_: Value, _: Context| {
-                let effect = counter.fetch_add(1, Ordering::SeqCst) + 1;
-                async move { Ok::<_, Failure>(json!(effect)) }
-            };
-            let object = json!({"type": "object"});
-            let mut tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
-            if is_at_most_once {
-                tool = tool.run_at_most_once();
-            }
-            let store = FaultyStore::new(losses);
-            let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
-            let server = Server::new(Toolkit::new([tool]).unwrap());
-            let function = LambdaFunction::new(server.idempotency(idempotency));
-            let call = async || function.call("Act.Do", json!({})).call_id("lost").await;
+        for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
+            let idempotency = Idempotency::in_store(FaultyStore::new(losses));
+            let deduplication = Deduplication::new(idempotency.wait_for(Duration::ZERO), FIXED);
+            let claim = async || claim(&deduplication, "key", policy, None).await;
             for _ in 0..losses {
-                let message = call().await.rejection().message;
-                assert_eq!(message, "The tool server is temporarily unavailable");
+                assert!(claim().await.err().expect("an error").is_temporary());
             }
-            assert_eq!(effects.load(Ordering::SeqCst), 0);
-            for _ in 0..2 {
-                assert_eq!(call().await.value(), 1);
-            }
+            assert!(matches!(claim().await, Ok(ClaimResult::Claimed(_))));
         }
     }
 }
@@ -249,39 +233,24 @@ async fn withdrawing_a_claim_leaves_time_for_the_response() {
 
 #[tokio::test]
 async fn an_outcome_that_cannot_be_recorded_leaves_the_claim() {
-    for policy in [RepeatPolicy::Recorded, RepeatPolicy::AtMostOnce] {
-        let moved = Arc::default();
-        let clock = FIXED.movable(&moved);
-        let store = FaultyStore::new(0);
-        let is_down = Arc::clone(&store.is_down);
-        is_down.store(true, Ordering::SeqCst);
-        let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
-        let idempotency = idempotency.timeout(Duration::from_millis(50));
-        let deduplication = Deduplication::new(idempotency, clock);
-        let left = Some(Duration::from_secs(1));
-        let claim = async || claim(&deduplication, "key", policy, left).await;
-        let Ok(ClaimResult::Claimed(first)) = claim().await else {
-            panic!("{policy:?}");
-        };
-        let result = Ok(Output::Value("done".into()));
-        let settling = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
-        settling.await;
-        is_down.store(false, Ordering::SeqCst);
-        let reason = |outcome: RecordedOutcome| outcome.result.unwrap_err().parts().reason;
-        let Ok(ClaimResult::Duplicate(outcome)) = claim().await else {
-            panic!("{policy:?}");
-        };
-        assert_eq!(reason(outcome).as_str(), "running");
-        moved.store(3000, Ordering::SeqCst);
-        match claim().await {
-            Ok(ClaimResult::Claimed(_)) => assert_eq!(policy, RepeatPolicy::Recorded),
-            Ok(ClaimResult::Duplicate(outcome)) => {
-                assert_eq!(policy, RepeatPolicy::AtMostOnce);
-                assert_eq!(reason(outcome).as_str(), "cut_off");
-            }
-            _ => panic!("{policy:?}"),
-        }
-    }
+    let store = FaultyStore::new(0);
+    let is_down = Arc::clone(&store.is_down);
+    is_down.store(true, Ordering::SeqCst);
+    let idempotency = Idempotency::in_store(store).wait_for(Duration::ZERO);
+    let idempotency = idempotency.timeout(Duration::from_millis(50));
+    let deduplication = Deduplication::new(idempotency, FIXED);
+    let claim = async || claim(&deduplication, "key", RepeatPolicy::Recorded, None).await;
+    let Ok(ClaimResult::Claimed(first)) = claim().await else {
+        panic!("it is claimed already");
+    };
+    let result = Ok(Output::Value("done".into()));
+    let settling = deduplication.settle(first, Duration::ZERO, &result, RunEnd::Returned);
+    settling.await;
+    is_down.store(false, Ordering::SeqCst);
+    let Ok(ClaimResult::Duplicate(outcome)) = claim().await else {
+        panic!("it runs twice");
+    };
+    assert_eq!(reason_of(outcome), Some("running"));
 }
 
 /// Returns the id of a task, and claims its call.
@@ -305,15 +274,22 @@ async fn claimed_task(deduplication: &Deduplication, policy: RepeatPolicy) -> (T
     (id, claim)
 }
 
+/// Opens the call of a task, whose tool may take a minute.
+fn open(sealed: &[u8]) -> Option<((), Duration)> {
+    (sealed == [7]).then_some(((), Duration::from_mins(1)))
+}
+
 /// Makes a call a task, and starts it.
-async fn started(deduplication: &Deduplication) -> (TaskId, Claim) {
+async fn started(deduplication: &Deduplication, deadline: Option<SystemTime>) -> (TaskId, Claim) {
     let (id, _) = claimed_task(deduplication, RepeatPolicy::Recorded).await;
-    let open = |sealed: &[u8]| (sealed == [7]).then_some(((), Duration::from_mins(1)));
-    let started = deduplication.start(&id, None, open).await;
-    let Ok((claim, ())) = started else {
-        panic!("it does not start");
-    };
-    (id, claim)
+    let started = deduplication.start(&id, deadline, open).await;
+    (id, started.expect("it is in time").0)
+}
+
+/// Returns a task as its owner sees it, after cancelling it if `cancels` says so.
+async fn task_of(deduplication: &Deduplication, id: &TaskId, cancels: bool) -> Task {
+    let task = deduplication.task(id, "owner", cancels).await;
+    task.unwrap().expect("it is its owner's")
 }
 
 #[tokio::test]
@@ -323,12 +299,10 @@ async fn a_task_that_is_not_handed_over_has_ended_and_its_call_may_be_repeated()
         let (id, claim) = claimed_task(&deduplication, policy).await;
         assert!(deduplication.withdraw(claim).await);
         // A repeated call may have found the task.
-        let task = deduplication.task(&id, "owner", false).await.unwrap();
-        let TaskState::Lost(failure) = task.unwrap().state else {
+        let TaskState::Lost(failure) = task_of(&deduplication, &id, false).await.state else {
             panic!("{policy:?}");
         };
         assert_eq!(failure.parts().reason.as_str(), "lost");
-        let open = |_: &[u8]| Some(((), Duration::ZERO));
         let started = deduplication.start(&id, None, open).await;
         assert!(matches!(started, Err(NotStarted::TooLate)));
         claimed_task(&deduplication, policy).await;
@@ -336,11 +310,10 @@ async fn a_task_that_is_not_handed_over_has_ended_and_its_call_may_be_repeated()
     // One that has started meanwhile goes on.
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
     let (id, claim) = claimed_task(&deduplication, RepeatPolicy::Recorded).await;
-    let open = |_: &[u8]| Some(((), Duration::ZERO));
     assert!(deduplication.start(&id, None, open).await.is_ok());
     assert!(!deduplication.withdraw(claim).await);
-    let task = deduplication.task(&id, "owner", false).await.unwrap();
-    assert!(matches!(task.unwrap().state, TaskState::Working));
+    let task = task_of(&deduplication, &id, false).await;
+    assert!(matches!(task.state, TaskState::Working));
 }
 
 /// Two seconds after its time, by the platform or by its tool, a task is lost.
@@ -351,15 +324,11 @@ async fn a_task_whose_process_has_ended_is_lost_after_its_time() {
         let clock = FIXED.movable(&moved);
         let idempotency = Idempotency::in_memory().timeout(Duration::from_secs(3));
         let deduplication = Deduplication::new(idempotency, clock);
-        let (id, _) = claimed_task(&deduplication, RepeatPolicy::Recorded).await;
         let deadline = left.map(|left| FIXED.now() + Duration::from_millis(left));
-        let open = |_: &[u8]| Some(((), Duration::from_mins(1)));
-        let started = deduplication.start(&id, deadline, open).await;
-        assert!(started.is_ok());
+        let (id, _) = started(&deduplication, deadline).await;
         for (at, is_lost) in [(ms + 1_999, false), (ms + 2_000, true)] {
             moved.store(at, Ordering::SeqCst);
-            let task = deduplication.task(&id, "owner", false).await.unwrap();
-            let task = task.unwrap();
+            let task = task_of(&deduplication, &id, false).await;
             let is_cut_off = matches!(&task.state, TaskState::Lost(failure)
                 if failure.parts().reason.as_str() == "cut_off");
             assert_eq!(is_cut_off, is_lost, "{left:?} {at}");
@@ -369,34 +338,28 @@ async fn a_task_whose_process_has_ended_is_lost_after_its_time() {
 
 #[tokio::test]
 async fn a_cancellation_that_races_with_the_record_of_the_end_is_kept() {
-    for (fails, reports, is_cancelled) in [
-        (true, false, true),
-        (true, true, true),
-        // Whoever cancelled too late gets the value.
-        (false, false, false),
-        (false, true, false),
-    ] {
+    // Whoever cancelled too late gets the value.
+    for (fails, reports) in [(true, false), (true, true), (false, false), (false, true)] {
         let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-        let (id, mut claim) = started(&deduplication).await;
+        let (id, mut claim) = started(&deduplication, None).await;
         if reports {
             let message = Some("half".to_owned());
             assert!(!deduplication.note(&mut claim, message).await.unwrap());
         }
         // The worker has not looked since then.
-        let task = deduplication.task(&id, "owner", true).await.unwrap();
-        assert!(matches!(task.unwrap().state, TaskState::Working));
+        let task = task_of(&deduplication, &id, true).await;
+        assert!(matches!(task.state, TaskState::Working));
         let result = if fails {
             Err(Failure::new("stopped"))
         } else {
-            Ok(Output::Value(json!("done")))
+            Ok(Output::Value("done".into()))
         };
         let settling = deduplication.settle(claim, Duration::ZERO, &result, RunEnd::Returned);
         settling.await;
-        let task = deduplication.task(&id, "owner", false).await.unwrap();
-        let task = task.unwrap();
+        let task = task_of(&deduplication, &id, false).await;
         match task.state {
-            TaskState::Cancelled => assert!(is_cancelled),
-            TaskState::Ended(it) => assert!(it.result.is_ok() && !is_cancelled),
+            TaskState::Cancelled => assert!(fails),
+            TaskState::Ended(it) => assert!(it.result.is_ok() && !fails),
             _ => panic!("{fails} {reports}"),
         }
         assert_eq!(task.message.as_deref(), reports.then_some("half"));
@@ -406,8 +369,8 @@ async fn a_cancellation_that_races_with_the_record_of_the_end_is_kept() {
 #[tokio::test]
 async fn a_report_and_a_cancellation_do_not_undo_each_other() {
     let deduplication = Deduplication::new(Idempotency::in_memory(), FIXED);
-    let (id, mut claim) = started(&deduplication).await;
-    deduplication.task(&id, "owner", true).await.unwrap();
+    let (id, mut claim) = started(&deduplication, None).await;
+    task_of(&deduplication, &id, true).await;
     // The first report meets the cancellation, which the worker learns of.
     let note = async |claim: &mut Claim| {
         let message = Some("half".to_owned());
@@ -415,8 +378,8 @@ async fn a_report_and_a_cancellation_do_not_undo_each_other() {
     };
     assert!(note(&mut claim).await);
     assert!(note(&mut claim).await);
-    let task = deduplication.task(&id, "owner", false).await.unwrap();
-    assert_eq!(task.unwrap().message.as_deref(), Some("half"));
+    let task = task_of(&deduplication, &id, false).await;
+    assert_eq!(task.message.as_deref(), Some("half"));
 }
 
 #[tokio::test]
@@ -440,25 +403,24 @@ async fn the_time_to_record_is_that_before_the_deadline() {
 /// Each outcome settles its claim as in the rows of `docs/idempotency.md`.
 #[test]
 fn claims_are_recorded_released_or_left_as_the_page_says() {
-    use super::settle::{Settlement, settlement};
+    use super::settle::{
+        Settlement::{Record, Release, Wait},
+        settlement,
+    };
     use RunEnd::{NotStarted, Returned, Stopped, Unstoppable};
 
     let failure = || Failure::new("no");
     for (end, result, usual, once) in [
-        (Returned, Ok(Output::Value(Value::Null)), "record", "record"),
-        (Returned, Err(failure()), "record", "record"),
-        (Returned, Err(failure().retry()), "release", "release"),
-        (Stopped, Err(failure()), "release", "record"),
-        (Stopped, Err(failure().retry()), "release", "record"),
-        (Unstoppable, Err(failure()), "wait", "record"),
-        (NotStarted, Err(failure()), "release", "release"),
+        (Returned, Ok(Output::Value(Value::Null)), Record, Record),
+        (Returned, Err(failure()), Record, Record),
+        (Returned, Err(failure().retry()), Release, Release),
+        (Stopped, Err(failure()), Release, Record),
+        (Stopped, Err(failure().retry()), Release, Record),
+        (Unstoppable, Err(failure()), Wait, Record),
+        (NotStarted, Err(failure()), Release, Release),
     ] {
         for (is_once, expected) in [(false, usual), (true, once)] {
-            let actual = match settlement(is_once, &result, end) {
-                Settlement::Record => "record",
-                Settlement::Release => "release",
-                Settlement::Wait => "wait",
-            };
+            let actual = settlement(is_once, &result, end);
             assert_eq!(actual, expected, "{end:?} {is_once}");
         }
     }

@@ -199,7 +199,9 @@ impl Failure {
         };
         let parts = &mut *self.0;
         clean(&mut parts.message);
-        parts.message = clipped(&parts.message, parts.longest_message).into_owned();
+        if let Some(longest) = parts.longest_message {
+            parts.message = clipped(&parts.message, longest).into_owned();
+        }
         if let Some(text) = &mut parts.developer_message {
             clean(text);
             if parts.hides_paths {
