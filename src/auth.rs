@@ -4,29 +4,30 @@
 //! a stranger learns nothing about the tools. Reference: OXP 1.0, Server Authentication.
 
 pub(crate) mod api_keys;
-mod attempt;
 mod check;
-pub(crate) mod gateway;
 #[cfg_attr(not(feature = "jwt"), path = "auth/jwt/off.rs")]
 pub(crate) mod jwt;
 #[cfg_attr(not(feature = "oidc"), path = "auth/oidc/off.rs")]
 pub(crate) mod oidc;
-mod rotation;
-mod scopes;
 #[cfg_attr(not(feature = "sign-in"), path = "auth/sign_in/off.rs")]
 pub(crate) mod sign_in;
-mod summary;
 
-use tokio::task::JoinSet;
+use std::sync::Arc;
 
-use crate::{Caller, clock::Clock, text::separate_scopes};
+use futures_util::future::join_all;
 
-use api_keys::ApiKeys;
+use crate::{
+    Caller,
+    clock::Clock,
+    secrets::SecretCache,
+    text::{alternatives, separate_scopes},
+};
+
+use api_keys::{ApiKeys, SecretRotation};
+use check::CredentialCheck;
 pub(crate) use check::{AuthError, CredentialRequest, Unauthenticated};
-use gateway::Gateway;
 use jwt::Jwt;
 use oidc::Oidc;
-use rotation::SecretRotation;
 use sign_in::SignIn;
 
 /// The credentials that callers must send. `/health` never requires any.
@@ -61,6 +62,12 @@ impl Auth {
     /// an API Gateway authorizer.
     pub fn none() -> Self {
         Self::default()
+    }
+
+    fn with(accept: impl FnOnce(&mut Self)) -> Self {
+        let mut auth = Self::none();
+        accept(&mut auth);
+        auth
     }
 
     /// Accepts these credentials, too. Each kind keeps its rules; only [scopes](Self::scope) apply
@@ -113,8 +120,8 @@ impl Auth {
     /// Returns the id of a secret that is listed twice. Two callers who share a secret cannot be
     /// distinguished.
     pub(crate) fn duplicate_secret_id(&self) -> Option<&str> {
-        let id = rotation::duplicate_id(self.key_secrets());
-        id.or_else(|| rotation::duplicate_id(self.jwt_secrets()))
+        let id = api_keys::duplicate_id(self.key_secrets());
+        id.or_else(|| api_keys::duplicate_id(self.jwt_secrets()))
     }
 
     /// Returns the ids of all secrets that authentication reads.
@@ -138,7 +145,7 @@ impl Auth {
     }
 
     fn key_secrets(&self) -> impl Iterator<Item = &SecretRotation> {
-        self.keys.iter().flat_map(ApiKeys::callers)
+        self.keys.iter().flat_map(|keys| &keys.0)
     }
 
     fn jwt_secrets(&self) -> impl Iterator<Item = &SecretRotation> {
@@ -172,57 +179,121 @@ impl Auth {
         self.oidc.iter().map(Oidc::url)
     }
 
+    /// Returns the accepted kinds of credentials with the ids of their secrets or the URLs of their
+    /// issuers, or `none`.
+    pub(crate) fn summary(&self) -> String {
+        let mut kinds = Vec::new();
+        if self.has_keys() {
+            kinds.push(format!("api-key ({})", ids_of(self.key_secrets())));
+        }
+        if self.has_jwt() {
+            kinds.push(format!("jwt ({})", ids_of(self.jwt_secrets())));
+        }
+        if let Some(sign_in) = self.sign_in() {
+            kinds.push(format!("sign-in ({})", sign_in.provider_id()));
+        }
+        if self.issuer_urls().next().is_some() {
+            let urls: Vec<_> = self.issuer_urls().collect();
+            kinds.push(format!("oidc ({})", urls.join(", ")));
+        }
+        if self.accepts_gateway {
+            kinds.push("gateway".to_owned());
+        }
+        if kinds.is_empty() {
+            return "none".to_owned();
+        }
+        kinds.join(", ")
+    }
+
+    /// Returns a warning that every call will be rejected, because the store has none of the
+    /// secrets that callers are checked with. `None` if a secret exists, or may exist but cannot be
+    /// read.
+    pub(crate) async fn warning_without_secrets(
+        &self,
+        secrets: &Arc<SecretCache>,
+    ) -> Option<String> {
+        // Callers that need no secret may still be accepted.
+        if self.is_open() || self.has_issuers() || self.accepts_gateway {
+            return None;
+        }
+        let kinds = [(self.has_keys(), "API key"), (self.has_jwt(), "JWT secret")];
+        let kinds = kinds.iter().filter(|(is_accepted, _)| *is_accepted);
+        let kinds: Vec<_> = kinds.map(|(_, name)| *name).collect();
+        let kinds = alternatives(&kinds);
+        let ids: Vec<_> = self.secrets().collect();
+        let Some(first) = ids.first() else {
+            return Some(format!(
+                "no {kinds} is configured: every call is rejected (TOOLS_API_KEY_IDS, \
+                 TOOLS_JWT_SECRET_IDS)"
+            ));
+        };
+        let results = secrets.read(&ids, None).await;
+        if results.iter().any(|result| !matches!(result, Ok(None))) {
+            return None;
+        }
+        let (ids, advice) = (alternatives(&ids), secrets.advice(first));
+        Some(format!(
+            "no {kinds} is stored: every call is rejected until the secret {ids} exists; {advice}"
+        ))
+    }
+
     /// Fetches the issuers' keys before the first call.
     pub(crate) async fn warm_up(&self, clock: &Clock) {
         let fetches = self.oidc.iter().map(|issuer| issuer.warm_up(clock));
         // Started together: one issuer that does not answer must not use up the time of the others.
-        let mut fetches: JoinSet<_> = fetches.collect();
-        while fetches.join_next().await.is_some() {}
+        join_all(fetches).await;
     }
+}
+
+fn ids_of<'a>(rotations: impl Iterator<Item = &'a SecretRotation>) -> String {
+    let callers = rotations.map(|one| one.ids().join("|"));
+    callers.collect::<Vec<_>>().join(", ")
 }
 
 impl From<ApiKeys> for Auth {
     fn from(keys: ApiKeys) -> Self {
-        Self {
-            keys: vec![keys],
-            ..Self::none()
-        }
+        Self::with(|it| it.keys.push(keys))
     }
 }
 
 impl From<Jwt> for Auth {
     fn from(jwt: Jwt) -> Self {
-        Self {
-            jwt: vec![jwt],
-            ..Self::none()
-        }
+        Self::with(|it| it.jwt.push(jwt))
     }
 }
 
 impl From<Oidc> for Auth {
     fn from(oidc: Oidc) -> Self {
-        Self {
-            oidc: vec![oidc],
-            ..Self::none()
-        }
+        Self::with(|it| it.oidc.push(oidc))
     }
 }
 
 impl From<SignIn> for Auth {
     fn from(sign_in: SignIn) -> Self {
-        Self {
-            sign_in: Some(sign_in),
-            ..Self::none()
-        }
+        Self::with(|it| it.sign_in = Some(sign_in))
     }
 }
 
 impl From<Gateway> for Auth {
     fn from(_: Gateway) -> Self {
-        Self {
-            accepts_gateway: true,
-            ..Self::none()
-        }
+        Self::with(|it| it.accepts_gateway = true)
+    }
+}
+
+/// The authentication of API Gateway (with a JWT, Cognito or Lambda authorizer) or of IAM, which
+/// callers must have passed. The identity is read from the event's request context, never from
+/// headers. An event without one is rejected.
+///
+/// The user of a JWT that API Gateway has verified is the call's user, as with
+/// [`Oidc`](crate::Oidc).
+#[derive(Clone, Debug, Default)]
+pub struct Gateway(());
+
+impl Gateway {
+    /// Accepts every caller whom the platform has authenticated.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 }
 

@@ -254,7 +254,7 @@ pub use auth::jwt::Jwt;
 pub use auth::oidc::Oidc;
 #[cfg(feature = "sign-in")]
 pub use auth::sign_in::SignIn;
-pub use auth::{Auth, api_keys::ApiKeys, gateway::Gateway};
+pub use auth::{Auth, Gateway, api_keys::ApiKeys};
 pub use error::{Error, StoreError};
 #[doc(inline)]
 pub use lambda_tools_core::{

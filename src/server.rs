@@ -337,11 +337,11 @@ impl Server {
             return;
         };
         let oauth = self.oauth.get_or_insert_with(|| OAuth::with([]));
-        let provider = sign_in.provider_settings();
+        let provider = &sign_in.provider;
         if !oauth.providers.iter().any(|it| Arc::ptr_eq(it, provider)) {
             oauth.providers.push(Arc::clone(provider));
         }
-        sign_in.set_key_ids(&oauth.keys);
+        sign_in.key_ids.clone_from(&oauth.keys);
     }
 
     pub(crate) fn is_open(&self) -> bool {

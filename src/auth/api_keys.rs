@@ -1,10 +1,10 @@
-//! API keys, which callers send as they are.
+//! API keys, which callers send as they are, and the ids of their secrets.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use subtle::ConstantTimeEq;
 
-use super::{attempt::CredentialCheck, rotation::SecretRotation};
+use super::CredentialCheck;
 use crate::{Caller, secrets::ReadResult};
 
 /// The minimum length of a key in bytes: shorter ones can be guessed.
@@ -24,7 +24,7 @@ pub(super) const SHORTEST: usize = 16;
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ApiKeys(Vec<SecretRotation>);
+pub struct ApiKeys(pub(super) Vec<SecretRotation>);
 
 impl ApiKeys {
     /// Accepts the values of the secrets with these ids; never pass the keys themselves. Each id is
@@ -34,10 +34,6 @@ impl ApiKeys {
     #[must_use]
     pub fn with_ids<I: AsRef<str>>(ids: impl IntoIterator<Item = I>) -> Self {
         Self(SecretRotation::parse_all(ids))
-    }
-
-    pub(super) fn callers(&self) -> &[SecretRotation] {
-        &self.0
     }
 }
 
@@ -53,7 +49,7 @@ pub(super) fn identify(
 ) -> Option<Caller> {
     let mut caller = None;
     let mut has_key = false;
-    let callers = all.iter().flat_map(ApiKeys::callers);
+    let callers = all.iter().flat_map(|keys| &keys.0);
     let ids = callers.flat_map(SecretRotation::named_ids);
     for ((name, id), read) in ids.zip(reads) {
         let Some(key) = check.secret(id, SHORTEST, read) else {
@@ -73,4 +69,43 @@ pub(super) fn identify(
         "the server has no API key to compare with"
     });
     caller.map(|id| Caller::ApiKey { id })
+}
+
+/// The ids of one caller's secrets: the current one and its successors. Each identifies the same
+/// caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SecretRotation(Vec<Arc<str>>);
+
+impl SecretRotation {
+    /// Parses texts such as `ID` or `ID|ID|…`; those without an id are left out.
+    pub(super) fn parse_all<I: AsRef<str>>(texts: impl IntoIterator<Item = I>) -> Vec<Self> {
+        let rotations = texts.into_iter().map(|text| {
+            let ids = text.as_ref().split('|').map(str::trim);
+            Self(ids.filter(|id| !id.is_empty()).map(Arc::from).collect())
+        });
+        rotations.filter(|it| !it.0.is_empty()).collect()
+    }
+
+    /// Returns the caller's name: the first id.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.0[0]
+    }
+
+    pub(super) fn ids(&self) -> &[Arc<str>] {
+        &self.0
+    }
+
+    /// Returns the ids, each after the caller's name.
+    pub(super) fn named_ids(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.0.iter().map(move |id| (self.name(), id))
+    }
+}
+
+/// Returns the first id that is listed more than once.
+pub(super) fn duplicate_id<'a>(
+    rotations: impl Iterator<Item = &'a SecretRotation>,
+) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    let mut ids = rotations.flat_map(SecretRotation::ids).map(|id| &**id);
+    ids.find(|id| !seen.insert(*id))
 }

@@ -3,25 +3,23 @@
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
 //! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
-pub(super) mod claims;
-pub(super) mod validity;
-
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Map, Value};
 
-use super::{attempt::CredentialCheck, rotation::SecretRotation};
-use crate::{Caller, secrets::ReadResult};
-use claims::{Claims, name_in, number, scopes_in, texts};
-use validity::check_validity;
+use super::{CredentialCheck, api_keys::SecretRotation};
+use crate::{Caller, clock::since_epoch, secrets::ReadResult};
 
 /// The minimum length of a secret in bytes: that of the hash (RFC 7518, 3.2).
 pub(super) const SHORTEST_SECRET: usize = 32;
+
+/// The permitted clock difference, in seconds.
+const LEEWAY: f64 = 60.0;
 
 /// JWTs, signed with HS256, which callers send as `Authorization: Bearer`.
 ///
@@ -91,7 +89,7 @@ impl Jwt {
         claims: &Claims,
         now: SystemTime,
     ) -> Result<Caller, &'static str> {
-        check_validity(number(claims, "exp")?, number(claims, "nbf")?, now)?;
+        check_times(claims, now)?;
         let named = claims.get("aud").filter(|it| !it.is_null());
         let named = named.map(|it| texts(it).unwrap_or_default());
         match named {
@@ -152,16 +150,6 @@ pub(super) fn identify(
     None
 }
 
-/// Returns true if the header has a `crit` with any value (`jsonwebtoken` treats `null` as absent),
-/// or if it cannot be parsed and may therefore have one.
-fn may_have_crit(token: &[u8]) -> bool {
-    let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
-    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
-    serde_json::from_slice::<HashMap<String, &RawValue>>(&header)
-        .ok()
-        .is_none_or(|header| header.contains_key("crit"))
-}
-
 /// Installs a crypto provider, unless the program has installed one: in a program that also enables
 /// another, `jsonwebtoken` panics without.
 pub(super) fn install_cryptography() {
@@ -178,10 +166,19 @@ fn claims_of(token: &[u8], secret: &str) -> Result<Claims, &'static str> {
         _ => "the token is not a JWT with claims of the right types",
     })?;
     // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
-    if may_have_crit(token) {
+    // `jsonwebtoken` takes a `null` for no list.
+    let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let header: Option<HashMap<String, IgnoredAny>> = decoded(header);
+    if header.is_none_or(|it| it.contains_key("crit")) {
         return Err("the JWT has a crit header");
     }
     Ok(claims)
+}
+
+/// Reads a part of a token: JSON in base64url.
+pub(super) fn decoded<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
+    let json = URL_SAFE_NO_PAD.decode(part).ok()?;
+    serde_json::from_slice(&json).ok()
 }
 
 /// Returns the claims of a token that this key has signed. Nothing else about them is checked.
@@ -197,4 +194,60 @@ pub(super) fn signed_claims<T: DeserializeOwned>(
     let data: TokenData<T> = jsonwebtoken::decode(token, key, &only_signature)
         .map_err(jsonwebtoken::errors::Error::into_kind)?;
     Ok(data.claims)
+}
+
+/// The claims of a token whose signature is valid: RFC 7519, 4. A `null` is no claim.
+pub(super) type Claims = Map<String, Value>;
+
+/// Checks `exp`, which a token must have, and `nbf`: RFC 7519, 4.1.4 and 4.1.5.
+pub(super) fn check_times(claims: &Claims, now: SystemTime) -> Result<(), &'static str> {
+    let time = |name: &str| match claims.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_f64()
+            .ok_or("the JWT's times are not numbers")
+            .map(Some),
+    };
+    let (exp, nbf) = (time("exp")?, time("nbf")?);
+    if is_expired(exp.ok_or("the JWT has no exp claim")?, now) {
+        return Err("the JWT has expired");
+    }
+    if nbf.is_some_and(|nbf| since_epoch(now).as_secs_f64() < nbf - LEEWAY) {
+        return Err("the JWT is not valid yet");
+    }
+    Ok(())
+}
+
+/// Returns true if a token with this `exp` can be used no more.
+pub(super) fn is_expired(exp: f64, now: SystemTime) -> bool {
+    since_epoch(now).as_secs_f64() >= exp + LEEWAY
+}
+
+/// Returns the name of a user. Numbers that differ may be read as the same one.
+pub(super) fn name_in(claims: &Claims, name: &str) -> Result<Option<String>, &'static str> {
+    match claims.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err("the JWT's user is not a text"),
+    }
+}
+
+/// Returns the scopes of a token, which are separated by spaces or are items of a list: RFC 9068,
+/// 2.2.3; some issuers use `scp`.
+pub(super) fn scopes_in(claims: &Claims) -> Vec<String> {
+    let values = ["scope", "scp"]
+        .into_iter()
+        .filter_map(|name| claims.get(name));
+    let all = values.filter_map(texts).flatten();
+    let split = all.flat_map(|text| text.split(' ').filter(|scope| !scope.is_empty()));
+    split.map(str::to_owned).collect()
+}
+
+/// Reads a text, or a list of texts.
+pub(super) fn texts(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(text) => Some(vec![text]),
+        Value::Array(items) => items.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
 }

@@ -5,24 +5,32 @@
 //! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
 
 mod claims;
-mod header;
 mod key_cache;
 mod key_set;
 
-use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
-    Auth, AuthError, CredentialRequest,
-    attempt::CredentialCheck,
-    jwt::{install_cryptography, validity::check_validity},
+    Auth, AuthError, CredentialCheck, CredentialRequest,
+    jwt::{decoded, install_cryptography, is_expired},
 };
 use crate::{AccessToken, Caller, clock::Clock};
 pub use claims::ClaimRules;
 #[cfg(feature = "sign-in")]
-pub(in crate::auth) use claims::{groups_in, texts};
-pub use header::UnverifiedToken;
+pub(in crate::auth) use claims::groups_in;
 pub(in crate::auth) use key_cache::KeyCache;
 pub use key_set::KeySet;
+
+/// The maximum length of a token, in bytes. Lambda's event sources limit all headers together to
+/// less.
+const LONGEST_TOKEN: usize = 16 * 1024;
 
 /// Access tokens of an identity provider, which callers send as `Authorization: Bearer`: JWTs that
 /// it issued for this server (RFC 9068). The user who signed in is the call's user: tools get it as
@@ -42,7 +50,6 @@ pub use key_set::KeySet;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Oidc {
-    url: Arc<str>,
     rules: ClaimRules,
     keys: Arc<KeyCache>,
 }
@@ -52,11 +59,9 @@ impl Oidc {
     /// host is this machine.
     pub fn issuer(url: impl Into<String>) -> Self {
         install_cryptography();
-        let url = Arc::<str>::from(url.into());
         Self {
-            keys: Arc::new(KeyCache::new(Arc::clone(&url))),
+            keys: Arc::new(KeyCache::new(url.into())),
             rules: ClaimRules::default(),
-            url,
         }
     }
 
@@ -88,27 +93,17 @@ impl Oidc {
 
     /// Returns the configured URL.
     pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Returns the issuer's own spelling of its URL once its metadata has been fetched, else the
-    /// configured one: clients compare them exactly (RFC 8414, 3.3).
-    fn identifier(&self) -> Arc<str> {
-        let known = self.keys.issuer();
-        known.unwrap_or_else(|| Arc::clone(&self.url))
+        &self.keys.url
     }
 
     /// Returns true if the token names this issuer, which its signature still has to prove.
     fn is_named_by(&self, token: &UnverifiedToken<'_>) -> bool {
-        token.issuer.trim_end_matches('/') == self.url.trim_end_matches('/')
+        token.issuer.trim_end_matches('/') == self.url().trim_end_matches('/')
     }
 
     /// Fetches the keys before the first call. An error is only logged.
-    pub(super) fn warm_up(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
-        let (keys, clock) = (Arc::clone(&self.keys), clock.clone());
-        async move {
-            let _ = keys.get(None, &clock, None).await;
-        }
+    pub(super) async fn warm_up(&self, clock: &Clock) {
+        let _ = self.keys.get(None, clock, None).await;
     }
 
     /// Checks the token's signature and its claims.
@@ -119,12 +114,13 @@ impl Oidc {
     ) -> Result<Caller, AuthError> {
         let CredentialRequest { clock, left, .. } = *request;
         // Not only once there is a key: clients sign in again after a 401, but not after a 503.
-        if token.expires_at.is_some() {
-            let validity = check_validity(token.expires_at, None, clock.now());
-            validity.map_err(AuthError::invalid)?;
+        if token
+            .expires_at
+            .is_some_and(|it| is_expired(it, clock.now()))
+        {
+            return Err(AuthError::invalid("the JWT has expired"));
         }
-        let kid = token.header.kid.as_deref();
-        let keys = self.keys.get(kid, clock, left).await;
+        let keys = self.keys.get(token.key_id.as_deref(), clock, left).await;
         let keys = keys.ok_or_else(|| self.keys.error(clock.instant()))?;
         let accepted = accepted(token, &keys, &self.rules, clock.now(), request.server_url);
         let token = accepted.map_err(AuthError::invalid)?;
@@ -137,7 +133,7 @@ impl Auth {
     /// server's URL.
     pub(crate) fn issuers(&self, server: &str) -> Vec<Arc<str>> {
         let own = self.sign_in.as_ref().map(|_| Arc::from(server));
-        let issuers = self.oidc.iter().map(Oidc::identifier).chain(own);
+        let issuers = self.oidc.iter().map(|it| it.keys.issuer()).chain(own);
         issuers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
@@ -150,14 +146,10 @@ pub(super) async fn identify(
     request: &CredentialRequest<'_>,
     check: &mut CredentialCheck,
 ) -> Option<Result<Caller, AuthError>> {
-    let token = match UnverifiedToken::parse(token) {
-        Ok(token) => token,
-        Err(reason) => {
-            check.reason = Some(reason);
-            return None;
-        }
-    };
-    check.reason = Some("the token's issuer is not one of this server's");
+    let parsed = UnverifiedToken::parse(token);
+    let mistake = parsed.as_ref().err().copied();
+    check.reason = mistake.or(Some("the token's issuer is not one of this server's"));
+    let token = parsed.ok()?;
     let mut result = None;
     for issuer in all.iter().filter(|it| it.is_named_by(&token)) {
         match issuer.verify(&token, request).await {
@@ -181,6 +173,75 @@ pub fn accepted(
     let claims = keys.verify_from_issuer(token)?;
     rules.check(&claims, now, server_url)?;
     rules.token_of(Arc::clone(&keys.issuer), &claims)
+}
+
+/// A token whose signature has not been checked: its issuer only selects the keys to check it with,
+/// and its expiry can only lead to its rejection.
+pub struct UnverifiedToken<'a> {
+    pub(super) text: &'a [u8],
+    /// The id of the key that it names.
+    pub(in crate::auth) key_id: Option<String>,
+    pub(in crate::auth) issuer: String,
+    /// Its `exp` claim, if that is a number.
+    pub(super) expires_at: Option<f64>,
+}
+
+/// The JOSE header: RFC 7515, 4.1. A field that occurs twice is an error.
+#[derive(Deserialize)]
+struct Header {
+    kid: Option<String>,
+    typ: Option<String>,
+    /// The others, whatever their values are: `null` is not the same as no value.
+    #[serde(flatten)]
+    others: HashMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct UnverifiedClaims {
+    iss: String,
+    exp: Option<Value>,
+}
+
+impl<'a> UnverifiedToken<'a> {
+    /// Parses a token. The error is the reason why the text is not a JWT of any issuer.
+    pub fn parse(text: &'a [u8]) -> Result<Self, &'static str> {
+        if text.len() > LONGEST_TOKEN {
+            return Err("the token is longer than 16 KiB");
+        }
+        let parts: Vec<_> = text.split(|byte| *byte == b'.').collect();
+        let [header, claims, _] = parts[..] else {
+            return Err("the token is not a JWT");
+        };
+        let header: Header = decoded(header).ok_or("the token's header is not valid")?;
+        header.check()?;
+        let claims: UnverifiedClaims = decoded(claims).ok_or("the token names no issuer")?;
+        Ok(Self {
+            text,
+            key_id: header.kid,
+            issuer: claims.iss,
+            expires_at: claims.exp.and_then(|exp| exp.as_f64()),
+        })
+    }
+}
+
+impl Header {
+    fn check(&self) -> Result<(), &'static str> {
+        if self.others.contains_key("crit") {
+            // RFC 7515, 4.1.11: these extensions must be understood; none is supported.
+            return Err("the JWT has a crit header");
+        }
+        let mut keys = ["jwk", "jku", "x5c", "x5u"].into_iter();
+        if keys.any(|key| self.others.contains_key(key)) {
+            // RFC 8725, 3.10: a key that the token itself brings proves nothing.
+            return Err("the JWT's header brings its own key");
+        }
+        // RFC 9068, 2.1, and RFC 8725, 3.11. Many issuers still write `JWT`, or nothing.
+        let accepted = ["jwt", "at+jwt", "application/at+jwt"];
+        let is_accepted = |typ: &String| accepted.iter().any(|it| typ.eq_ignore_ascii_case(it));
+        let is_token = self.typ.as_ref().is_none_or(is_accepted);
+        let error = "the JWT's typ is not that of an access token";
+        is_token.then_some(()).ok_or(error)
+    }
 }
 
 #[cfg(test)]

@@ -5,17 +5,13 @@
 //! the provider. No token of the provider is passed on. All state is in the store of users' grants,
 //! or sealed in what clients and browsers hand back, so every request may reach another instance.
 
-mod approvals;
 mod authorize;
 mod callback;
 mod client;
 mod documents;
-mod error;
 mod identity;
 mod own_keys;
-mod redirect_uri;
 mod request;
-mod rules;
 mod server;
 mod session;
 mod token;
@@ -24,14 +20,13 @@ use std::{sync::Arc, time::Duration};
 
 pub(crate) use authorize::{SignInAsker, SignInPage, SignInResponse};
 pub(crate) use callback::is_sign_in_state;
-pub(crate) use client::ClientError;
+use client::ListedClients;
 #[doc(hidden)]
 pub use documents::DocumentNetwork;
-pub(crate) use error::{EndpointError, OAuthError};
-use identity::{IdTokens, IdentityClaims, IdentitySource};
+use identity::{IdTokens, IdentitySource, SignInRule};
 pub(crate) use own_keys::JWKS_PATH;
 use own_keys::OwnKeys;
-use rules::{ListedClients, SignInRule};
+pub(crate) use request::{EndpointError, OAuthError};
 pub(crate) use server::AuthorizationServer;
 
 use super::{
@@ -55,22 +50,23 @@ use crate::{Caller, oauth::Provider, secrets::SecretCache};
 /// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SignIn {
-    provider: Arc<Provider>,
+    /// The provider, whose tokens tools may require, too.
+    pub(crate) provider: Arc<Provider>,
     source: IdentitySource,
     rules: Vec<String>,
     clients: ListedClients,
-    claims: IdentityClaims,
+    claims: ClaimRules,
     session_life: Duration,
     /// The ids of the secrets that the keys are derived from.
-    key_ids: Vec<String>,
+    pub(crate) key_ids: Vec<String>,
     own_keys: Arc<OwnKeys>,
     network: DocumentNetwork,
 }
 
 impl SignIn {
     /// Uses any `OpenID` Connect provider. Tools can require its tokens by the id `openid`.
-    #[must_use]
     pub fn openid(
         issuer: impl Into<String>,
         client_id: impl Into<String>,
@@ -87,7 +83,6 @@ impl SignIn {
     /// Uses a user pool of Cognito, whose issuer is
     /// `https://cognito-idp.REGION.amazonaws.com/POOL_ID`. Tools can require its tokens by the id
     /// `cognito`.
-    #[must_use]
     pub fn cognito(
         issuer: impl Into<String>,
         client_id: impl Into<String>,
@@ -100,7 +95,6 @@ impl SignIn {
     /// Uses a tenant of Entra ID, whose issuer is
     /// `https://login.microsoftonline.com/TENANT/v2.0`. Tools can require its tokens by the id
     /// `entra`.
-    #[must_use]
     pub fn entra(
         issuer: impl Into<String>,
         client_id: impl Into<String>,
@@ -116,11 +110,15 @@ impl SignIn {
     }
 
     /// Uses Google accounts. Tools can require their tokens by the id `google`.
-    #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let client_id = client_id.into();
         let google = Provider::google(client_id.clone(), client_secret_id);
-        Self::of(google, GOOGLE.to_owned(), client_id, true)
+        Self::of(
+            google,
+            "https://accounts.google.com".to_owned(),
+            client_id,
+            true,
+        )
     }
 
     /// Uses another issuer in place of Google.
@@ -130,12 +128,10 @@ impl SignIn {
     }
 
     /// Uses GitHub accounts. Tools can require their tokens by the id `github`.
-    #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let github = Provider::github(client_id, client_secret_id).scope("read:user");
-        let mut sign_in = Self::with(github, IdentitySource::GitHub(GITHUB_API.to_owned()));
-        "id".clone_into(&mut sign_in.claims.user);
-        sign_in
+        let api = "https://api.github.com".to_owned();
+        Self::with(github, IdentitySource::GitHub(api)).user_claim("id")
     }
 
     /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`, in place of GitHub.
@@ -143,9 +139,8 @@ impl SignIn {
         let mut sign_in = Self::github(client_id, client_secret_id);
         let url = url.trim_end_matches('/');
         sign_in.source = IdentitySource::GitHub(format!("{url}/api/v3"));
-        let (authorize, token) = ("login/oauth/authorize", "login/oauth/access_token");
-        let urls = (format!("{url}/{authorize}"), format!("{url}/{token}"));
-        sign_in.provider(|it| it.endpoints(urls.0, urls.1))
+        let url = |path: &str| format!("{url}/login/oauth/{path}");
+        sign_in.provider(|it| it.endpoints(url("authorize"), url("access_token")))
     }
 
     fn at(
@@ -165,25 +160,21 @@ impl SignIn {
             .into_iter()
             .fold(provider, Provider::scope);
         let tokens = IdTokens {
-            keys: Arc::new(KeyCache::new(issuer.into())),
+            keys: Arc::new(KeyCache::new(issuer)),
             client_id,
             has_hosted_domain,
         };
-        Self::with(provider, IdentitySource::IdToken(Arc::new(tokens)))
+        Self::with(provider, IdentitySource::IdToken(tokens))
     }
 
     fn with(provider: Provider, source: IdentitySource) -> Self {
         super::jwt::install_cryptography();
-        let claims = ClaimRules::default();
         Self {
             provider: Arc::new(provider),
             source,
             rules: Vec::new(),
             clients: ListedClients::default(),
-            claims: IdentityClaims {
-                user: claims.user_claim,
-                groups: claims.group_claims,
-            },
+            claims: ClaimRules::default(),
             session_life: Duration::from_hours(30 * 24),
             key_ids: Vec::new(),
             own_keys: Arc::default(),
@@ -195,10 +186,9 @@ impl SignIn {
     /// Google, or the domain of an email address that the provider has verified),
     /// `address:ADDRESS`, `group:NAME`, `user:ID` as tools get it, or `anyone`. One rule that applies
     /// is enough. The server does not start without one.
-    #[must_use]
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
         let rule = rule.into();
-        if let Ok(SignInRule::Organization(_)) = SignInRule::parse(&rule) {
+        if let Some(SignInRule::Organization(_)) = SignInRule::parse(&rule) {
             self = self.provider(|it| it.scope("read:org"));
         }
         self.rules.push(rule);
@@ -208,7 +198,6 @@ impl SignIn {
     /// Accepts only listed clients: those with this host, such as `claude.ai`, in the URL of their
     /// metadata document or in their redirect URI, or with this redirect URI, whose port does not
     /// count on the user's own machine. By default every client may ask users to sign in.
-    #[must_use]
     pub fn client(mut self, host_or_redirect_uri: impl Into<String>) -> Self {
         self.clients.0.push(host_or_redirect_uri.into());
         self
@@ -217,30 +206,26 @@ impl SignIn {
     /// Uses this claim of the ID token, or this field of GitHub's user, as the user. By default it is
     /// `sub`, and GitHub's `id`. Its value must never pass to another person, as email addresses and
     /// GitHub's `login` may.
-    #[must_use]
     pub fn user_claim(mut self, name: impl Into<String>) -> Self {
-        self.claims.user = name.into();
+        self.claims.user_claim = name.into();
         self
     }
 
     /// Uses this claim of the ID token as the user's groups, in place of `groups` and
     /// `cognito:groups`.
-    #[must_use]
     pub fn groups_claim(mut self, name: impl Into<String>) -> Self {
-        self.claims.groups = vec![name.into()];
+        self.claims.group_claims = vec![name.into()];
         self
     }
 
     /// Sets how long a session lasts at most, however often its tokens are refreshed: 30 days by
     /// default. Then its user signs in again.
-    #[must_use]
     pub fn sessions_end_after(mut self, time: Duration) -> Self {
         self.session_life = time;
         self
     }
 
     /// Changes the provider, for example to request further scopes.
-    #[must_use]
     pub fn provider(mut self, change: impl FnOnce(Provider) -> Provider) -> Self {
         self.provider = Arc::new(change(Arc::unwrap_or_clone(self.provider)));
         self
@@ -248,51 +233,43 @@ impl SignIn {
 
     /// Sets the network that metadata documents are fetched over.
     #[doc(hidden)]
-    #[must_use]
     pub fn documents_from(mut self, network: DocumentNetwork) -> Self {
         self.network = network;
         self
-    }
-
-    /// Returns the provider, whose tokens tools may require, too.
-    pub(crate) fn provider_settings(&self) -> &Arc<Provider> {
-        &self.provider
     }
 
     pub(crate) fn provider_id(&self) -> &str {
         self.provider.id()
     }
 
-    pub(crate) fn set_key_ids(&mut self, ids: &[String]) {
-        self.key_ids = ids.to_vec();
-    }
-
-    fn parsed_rules(&self) -> Result<Vec<SignInRule>, String> {
-        self.rules.iter().map(|it| SignInRule::parse(it)).collect()
-    }
-
     /// Returns the error in the settings, if any.
     pub(crate) fn config_error(&self) -> Option<String> {
-        let rules = match self.parsed_rules() {
-            Ok(rules) => rules,
-            Err(error) => return Some(error),
-        };
-        if rules.is_empty() {
+        if self.rules.is_empty() {
             let text = "say who may sign in: organization:acme at GitHub, domain:acme.example, \
-                group:staff, or anyone who has an account at the provider: anyone";
+                group:staff, or anyone who has an account at the provider: anyone \
+                (TOOLS_SIGN_IN_ALLOW)";
             return Some(text.to_owned());
         }
         let id = self.provider.id();
-        let mut all = self.rules.iter().zip(&rules);
-        if let Some((rule, _)) = all.find(|(_, rule)| !rule.is_known_at(id)) {
-            return Some(format!(
-                "the provider '{id}' cannot say to whom '{rule}' applies"
-            ));
-        }
-        let mistake = self.clients.mistake()?;
-        Some(format!(
-            "the client '{mistake}' is neither a host, such as claude.ai, nor a redirect URI"
-        ))
+        let mut rules = self.rules.iter();
+        let mistake = rules.find_map(|text| match SignInRule::parse(text) {
+            None => Some(format!(
+                "the rule '{}' is not anyone, user:ID, address:ADDRESS, domain:DOMAIN, \
+                 organization:NAME or group:NAME (TOOLS_SIGN_IN_ALLOW)",
+                text.trim()
+            )),
+            Some(rule) if rule.is_known_at(id) => None,
+            Some(_) => Some(format!(
+                "the provider '{id}' cannot say to whom '{text}' applies (TOOLS_SIGN_IN_ALLOW)"
+            )),
+        });
+        mistake.or_else(|| {
+            let mistake = self.clients.mistake()?;
+            Some(format!(
+                "the client '{mistake}' is neither a host, such as claude.ai, nor a redirect URI \
+                 (TOOLS_SIGN_IN_CLIENTS)"
+            ))
+        })
     }
 
     /// Checks a token that names this server as its issuer. `None` if it does not.
@@ -303,7 +280,7 @@ impl SignIn {
         secrets: &Arc<SecretCache>,
     ) -> Option<Result<Caller, AuthError>> {
         let token = UnverifiedToken::parse(token).ok()?;
-        let issuer = request.server_url.filter(|url| token.is_from(url))?;
+        let issuer = request.server_url.filter(|url| token.issuer == *url)?;
         let set = (self.own_keys).set(issuer, &self.key_ids, secrets, request.left);
         let Some(set) = set.await else {
             return Some(Err(AuthError::Undecided(Duration::ZERO)));
@@ -314,8 +291,3 @@ impl SignIn {
         Some(caller.map_err(AuthError::invalid))
     }
 }
-
-/// Google's issuer.
-const GOOGLE: &str = "https://accounts.google.com";
-/// GitHub's API.
-const GITHUB_API: &str = "https://api.github.com";

@@ -3,7 +3,7 @@
 
 use std::{
     future::ready,
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -41,8 +41,7 @@ pub(super) struct IssuerKeys {
 impl IssuerKeys {
     /// Reads a JSON Web Key Set.
     pub(super) fn parse(document: &[u8]) -> Option<Self> {
-        let issuer = Arc::<str>::from(ISSUER);
-        let keys = KeySet::parse(Arc::clone(&issuer), issuer, document).ok()?;
+        let keys = KeySet::parse(ISSUER.into(), document).ok()?;
         let rules = ClaimRules {
             audiences: vec![AUDIENCE.to_owned()],
             client_ids: vec![CLIENT.to_owned()],

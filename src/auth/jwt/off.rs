@@ -1,12 +1,8 @@
 //! JWTs, without the Cargo feature `jwt`: there are none.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
-use crate::{
-    Caller,
-    auth::{attempt::CredentialCheck, rotation::SecretRotation},
-    secrets::ReadResult,
-};
+use crate::auth::api_keys::SecretRotation;
 
 pub(super) const SHORTEST_SECRET: usize = 0;
 
@@ -21,14 +17,4 @@ impl Jwt {
     pub(super) fn names_users(&self, _: &Arc<str>) -> bool {
         match *self {}
     }
-}
-
-pub(super) fn identify(
-    all: &[Jwt],
-    _: &[u8],
-    _: impl Iterator<Item = ReadResult>,
-    _: SystemTime,
-    _: &mut CredentialCheck,
-) -> Option<Caller> {
-    all.first().map(|jwt| match *jwt {})
 }

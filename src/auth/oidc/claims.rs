@@ -6,16 +6,12 @@ use serde_json::Value;
 
 use crate::{
     AccessToken,
-    auth::jwt::{
-        claims::{Claims, name_in, number, scopes_in},
-        validity::check_validity,
-    },
+    auth::jwt::{Claims, check_times, name_in, scopes_in, texts},
 };
-
-pub(in crate::auth) use crate::auth::jwt::claims::texts;
 
 /// The claims that name a client. The first one is RFC 9068's; the others are Azure's and Okta's.
 const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "appid", "cid"];
+
 /// The owner's rules for the claims of an issuer's tokens.
 #[derive(Clone, Debug)]
 pub struct ClaimRules {
@@ -48,10 +44,11 @@ impl ClaimRules {
         now: SystemTime,
         server_url: Option<&str>,
     ) -> Result<(), &'static str> {
-        check_validity(number(claims, "exp")?, number(claims, "nbf")?, now)?;
+        check_times(claims, now)?;
         check_kind(claims)?;
         // Only a URL names this server beyond doubt: the audience of an ID token is a client.
-        if self.names_server(claims, server_url)? || is_access_token(claims) {
+        let is_marked = claims.keys().any(|it| is_of_access_token(it));
+        if self.names_server(claims, server_url)? || is_marked {
             return Ok(());
         }
         Err("nothing says that the JWT is an access token")
@@ -74,14 +71,14 @@ impl ClaimRules {
             };
         };
         let audiences = texts(audience).ok_or("the JWT's aud claim is not valid")?;
-        let mut accepted = audiences
-            .into_iter()
+        let accepted = audiences.into_iter();
+        let accepted: Vec<_> = accepted
             .filter(|it| self.accepts_audience(it, server_url))
-            .peekable();
-        if accepted.peek().is_none() {
+            .collect();
+        if accepted.is_empty() {
             return Err("the JWT's aud claim names none of the server's audiences");
         }
-        Ok(accepted.any(|it| it.contains("://")))
+        Ok(accepted.iter().any(|it| it.contains("://")))
     }
 
     fn accepts_audience(&self, audience: &str, server_url: Option<&str>) -> bool {
@@ -122,18 +119,6 @@ pub(in crate::auth) fn groups_in(claims: &Claims, names: &[String]) -> Vec<Strin
     groups.map(str::to_owned).collect()
 }
 
-/// The claims that only other tokens of an issuer have: ID tokens (OpenID Connect Core 1.0, 3.3.2.11;
-/// Financial-grade API 1.0, part 2, 5.1), logout tokens and security events (RFC 8417, 2.2), and
-/// request objects (RFC 9101, 4).
-const OTHER_KINDS: [&str; 6] = [
-    "at_hash",
-    "c_hash",
-    "s_hash",
-    "events",
-    "redirect_uri",
-    "response_type",
-];
-
 /// Rejects tokens that say that they are ID tokens, refresh tokens or others.
 fn check_kind(claims: &Claims) -> Result<(), &'static str> {
     let is_other = |name: &str, access: &str| {
@@ -144,24 +129,23 @@ fn check_kind(claims: &Claims) -> Result<(), &'static str> {
     let is_marked = is_other("token_use", "access") || is_other("typ", "Bearer");
     // OpenID Connect Core 1.0, 2. Keycloak's access tokens may have a nonce.
     let has_nonce = claims.contains_key("nonce") && !claims.contains_key("typ");
-    let is_other_kind = OTHER_KINDS.iter().any(|name| claims.contains_key(*name));
+    let is_other_kind = claims.keys().any(|it| is_of_other_kind(it));
     if is_marked || has_nonce || is_other_kind {
         return Err("the JWT is not an access token");
     }
     Ok(())
 }
 
-/// Returns true if the token has a claim that only access tokens have.
-fn is_access_token(claims: &Claims) -> bool {
-    const MARKS: [&str; 8] = [
-        "appid",
-        "azpacr",
-        "cid",
-        "client_id",
-        "scope",
-        "scp",
-        "token_use",
-        "typ",
-    ];
-    MARKS.iter().any(|name| claims.contains_key(*name))
+/// Returns true for the claims that only other tokens of an issuer have: ID tokens (OpenID Connect
+/// Core 1.0, 3.3.2.11; Financial-grade API 1.0, part 2, 5.1), logout tokens and security events (RFC
+/// 8417, 2.2), and request objects (RFC 9101, 4).
+fn is_of_other_kind(claim: &str) -> bool {
+    let is_in_id_token = matches!(claim, "at_hash" | "c_hash" | "s_hash");
+    is_in_id_token || matches!(claim, "events" | "redirect_uri" | "response_type")
+}
+
+/// Returns true for a claim that only access tokens have.
+fn is_of_access_token(claim: &str) -> bool {
+    let is_of_client = matches!(claim, "appid" | "azpacr" | "cid" | "client_id");
+    is_of_client || matches!(claim, "scope" | "scp" | "token_use" | "typ")
 }

@@ -4,7 +4,6 @@
 //! one call at a time; if that fails, the old ones are used for a day.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -33,42 +32,40 @@ const LONGEST_AGE: Duration = Duration::from_hours(12);
 const LONGEST_USE: Duration = Duration::from_hours(24);
 
 /// The keys of one issuer.
+#[derive(Debug)]
 pub(in crate::auth) struct KeyCache {
-    issuer: Arc<str>,
+    /// The configured URL of the issuer.
+    pub(super) url: Arc<str>,
     state: Mutex<CacheState>,
     /// Held by the one call that fetches.
     fetching: tokio::sync::Mutex<()>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Debug, Default)]
 struct CacheState {
-    keys: Option<CachedKeys>,
-    failed_at: Option<Instant>,
-    /// The last fetch for an unknown key id.
-    unknown_key_at: Option<Instant>,
-}
-
-#[derive(Clone)]
-struct CachedKeys {
-    set: Arc<KeySet>,
-    due: Instant,
-    expires_at: Instant,
+    /// The keys, and the time until which they can be used.
+    keys: Option<(Arc<KeySet>, Instant)>,
+    /// The time from which they are fetched again.
+    due: Option<Instant>,
+    /// The time from which they are fetched again for an unknown key id.
+    due_for_unknown: Option<Instant>,
 }
 
 impl KeyCache {
-    pub(in crate::auth) fn new(issuer: Arc<str>) -> Self {
+    pub(in crate::auth) fn new(url: String) -> Self {
         Self {
-            issuer,
+            url: url.into(),
             state: Mutex::default(),
             fetching: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Returns the issuer's own spelling of its URL, if its metadata has been fetched.
-    pub(super) fn issuer(&self) -> Option<Arc<str>> {
+    /// Returns the issuer's own spelling of its URL once its metadata has been fetched, else the
+    /// configured one: clients compare them exactly (RFC 8414, 3.3).
+    pub(super) fn issuer(&self) -> Arc<str> {
         let state = self.lock();
-        let keys = state.keys.as_ref();
-        keys.map(|keys| Arc::clone(&keys.set.issuer))
+        let known = state.keys.as_ref().map(|(set, _)| &set.issuer);
+        Arc::clone(known.unwrap_or(&self.url))
     }
 
     /// Returns the keys to check a token with, which names the key `kid`. `None` if they are
@@ -99,51 +96,41 @@ impl KeyCache {
     /// a token names one of them is up to its sender.
     pub(super) fn error(&self, now: Instant) -> AuthError {
         let state = self.lock();
-        let failed = state.failed_at.map(|at| at + PAUSE);
-        let unknown_key = state.unknown_key_at.map(|at| at + UNKNOWN_KEY_PAUSE);
-        let end = failed.max(unknown_key).unwrap_or(now);
-        let pause = end.saturating_duration_since(now);
+        let until = |due: Option<Instant>| due.unwrap_or(now).saturating_duration_since(now);
         match state.usable(now) {
-            Some(_) => AuthError::UnknownKey(pause),
-            None => AuthError::Undecided(pause),
+            Some(_) => AuthError::UnknownKey(until(state.due_for_unknown)),
+            None => AuthError::Undecided(until(state.due)),
         }
     }
 
     async fn refresh(self: Arc<Self>, kid: Option<String>, clock: Clock) -> Option<Arc<KeySet>> {
         let _one_at_a_time = self.fetching.lock().await;
         // Another call may have fetched them in the meantime.
-        let now = clock.instant();
-        let (old, is_due) = self.lock().keys_for(kid.as_deref(), now);
+        let (old, is_due) = self.lock().keys_for(kid.as_deref(), clock.instant());
         if !is_due {
             return old;
         }
-        let is_unknown_key = kid.is_some_and(|kid| self.lock().lacks(&kid, now));
-        let last_url = self.lock().keys.as_ref().map(|it| Arc::clone(&it.set.url));
-        let fetch = KeySet::fetch(&self.issuer, last_url.as_deref());
-        let fetched = timeout(FETCH_LIMIT, fetch).await;
+        let has_keys = self.lock().usable(clock.instant()).is_some();
+        let is_unknown_key = has_keys && old.is_none();
+        let fetched = timeout(FETCH_LIMIT, KeySet::fetch(&self.url)).await;
         let fetched = fetched.unwrap_or_else(|_| Err("did not answer in time".to_owned()));
         let now = clock.instant();
         let mut state = self.lock();
         if is_unknown_key {
             // Not before: while it runs, calls with other unknown keys wait for its result.
-            state.unknown_key_at = Some(now);
+            state.due_for_unknown = Some(now + UNKNOWN_KEY_PAUSE);
         }
         match fetched {
             Ok((set, age)) => {
                 let set = Arc::new(set);
                 let age = age.unwrap_or(DEFAULT_AGE).clamp(SHORTEST_AGE, LONGEST_AGE);
-                state.failed_at = None;
-                state.keys = Some(CachedKeys {
-                    set: Arc::clone(&set),
-                    due: now + age,
-                    expires_at: now + LONGEST_USE,
-                });
+                state.due = Some(now + age);
+                state.keys = Some((Arc::clone(&set), now + LONGEST_USE));
                 Some(set)
             }
             Err(error) => {
-                state.failed_at = Some(now);
-                let issuer = &*self.issuer;
-                let has_keys = state.usable(now).is_some();
+                state.due = state.due.max(Some(now + PAUSE));
+                let issuer = &*self.url;
                 let text = "the keys of an issuer cannot be fetched";
                 // An error sets off alarms, and anyone can make up a key id.
                 if is_unknown_key {
@@ -163,37 +150,21 @@ impl KeyCache {
 }
 
 impl CacheState {
-    fn usable(&self, now: Instant) -> Option<&CachedKeys> {
-        self.keys.as_ref().filter(|keys| now < keys.expires_at)
-    }
-
-    /// Returns true if there are keys, but none with this id.
-    fn lacks(&self, kid: &str, now: Instant) -> bool {
-        let usable = self.usable(now);
-        usable.is_some_and(|keys| !keys.set.has_key(kid))
+    fn usable(&self, now: Instant) -> Option<&Arc<KeySet>> {
+        let usable = self.keys.as_ref().filter(|(_, end)| now < *end);
+        usable.map(|(set, _)| set)
     }
 
     /// Returns the usable keys, unless they lack this one, and true if they should be fetched: they
     /// may be old, and a fetch is possible at the moment.
     fn keys_for(&self, kid: Option<&str>, now: Instant) -> (Option<Arc<KeySet>>, bool) {
-        let is_over =
-            |pause: Duration, start: Option<Instant>| start.is_none_or(|at| now >= at + pause);
-        let may_retry = is_over(PAUSE, self.failed_at);
+        let is_due = |due: Option<Instant>| due.is_none_or(|due| now >= due);
         match self.usable(now) {
-            None => (None, may_retry),
             // The issuer may have added the key since the last fetch.
-            Some(keys) if kid.is_some_and(|kid| !keys.set.has_key(kid)) => {
-                (None, is_over(UNKNOWN_KEY_PAUSE, self.unknown_key_at))
+            Some(set) if kid.is_some_and(|kid| !set.has_key(kid)) => {
+                (None, is_due(self.due_for_unknown))
             }
-            Some(keys) => (Some(Arc::clone(&keys.set)), now >= keys.due && may_retry),
+            set => (set.cloned(), is_due(self.due)),
         }
-    }
-}
-
-impl fmt::Debug for KeyCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyCache")
-            .field("issuer", &self.issuer)
-            .finish_non_exhaustive()
     }
 }

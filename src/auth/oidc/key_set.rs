@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::OptionFuture;
 use jsonwebtoken::{
     Algorithm, DecodingKey,
     errors::ErrorKind,
@@ -24,14 +23,14 @@ const MOST_KEYS: usize = 100;
 const MOST_TRIED: usize = 8;
 
 /// The keys of an issuer.
+#[derive(Debug)]
 pub struct KeySet {
     /// The issuer's own spelling of its URL.
-    pub(super) issuer: Arc<str>,
-    /// The URL of the keys.
-    pub(super) url: Arc<str>,
+    pub(in crate::auth) issuer: Arc<str>,
     keys: Vec<IssuerKey>,
 }
 
+#[derive(Debug)]
 struct IssuerKey {
     id: Option<String>,
     /// RFC 8725, 3.1: the algorithm belongs to the key; the token must use the same.
@@ -53,38 +52,24 @@ struct KeyDocument<'a> {
 }
 
 impl KeySet {
-    /// Fetches the keys, and the time for which they may be cached. The keys at `last_url`, where
-    /// they were the last time, are requested together with the metadata, and used only if the
-    /// metadata still names that URL.
-    pub(super) async fn fetch(
-        issuer: &str,
-        last_url: Option<&str>,
-    ) -> Result<(Self, Option<Duration>), String> {
-        let at_last_url = OptionFuture::from(last_url.map(get));
-        let metadata = discover(issuer, |it: &IssuerMetadata| &it.issuer);
-        let (metadata, at_last_url) = tokio::join!(metadata, at_last_url);
-        let metadata = metadata.map_err(|it| it.to_string())?;
-        if !is_as_safe(issuer, &metadata.jwks_uri) {
+    /// Fetches the keys, and the time for which they may be cached.
+    pub(super) async fn fetch(url: &str) -> Result<(Self, Option<Duration>), String> {
+        let metadata = discover(url, |it: &IssuerMetadata| &it.issuer).await;
+        let IssuerMetadata { issuer, jwks_uri } = metadata.map_err(|it| it.to_string())?;
+        if !is_as_safe(url, &jwks_uri) {
             return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
         }
-        let fetched = match at_last_url {
-            Some(fetched) if last_url == Some(&metadata.jwks_uri) => fetched,
-            _ => get(&metadata.jwks_uri).await,
-        };
-        let fetched = fetched.map_err(|it| it.to_string())?;
+        let fetched = get(&jwks_uri).await.map_err(|it| it.to_string())?;
         if !fetched.status.is_success() {
-            return Err(format!(
-                "the jwks_uri returned the status {}",
-                fetched.status
-            ));
+            let status = fetched.status;
+            return Err(format!("the jwks_uri returned the status {status}"));
         }
-        let (issuer, url) = (metadata.issuer.into(), metadata.jwks_uri.into());
-        let set = Self::parse(issuer, url, &fetched.body)?;
+        let set = Self::parse(issuer.into(), &fetched.body)?;
         Ok((set, max_age(&fetched.headers)))
     }
 
     /// Reads the keys in a JSON Web Key Set: RFC 7517, section 5.
-    pub fn parse(issuer: Arc<str>, url: Arc<str>, body: &[u8]) -> Result<Self, String> {
+    pub fn parse(issuer: Arc<str>, body: &[u8]) -> Result<Self, String> {
         let document: KeyDocument<'_> = serde_json::from_slice(body)
             .map_err(|_| "the response of the jwks_uri is not a JSON Web Key Set".to_owned())?;
         let keys = document.keys.into_iter();
@@ -92,7 +77,7 @@ impl KeySet {
         if keys.is_empty() {
             return Err("the issuer has no key of a supported algorithm".to_owned());
         }
-        Ok(Self { issuer, url, keys })
+        Ok(Self { issuer, keys })
     }
 
     pub(super) fn has_key(&self, id: &str) -> bool {
@@ -104,7 +89,7 @@ impl KeySet {
         &self,
         token: &UnverifiedToken<'_>,
     ) -> Result<Map<String, Value>, &'static str> {
-        let id = token.header.kid.as_deref();
+        let id = token.key_id.as_deref();
         let keys = self.keys.iter();
         let candidates = keys.filter(|key| id.is_none() || key.id.as_deref() == id);
         let mut reason = "the JWT is signed with a key that its issuer does not have";

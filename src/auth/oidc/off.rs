@@ -1,12 +1,8 @@
 //! Access tokens, without the Cargo feature `oidc`: there are none.
 
-use std::future::{Ready, ready};
+use std::future::Ready;
 
-use crate::{
-    Caller,
-    auth::{AuthError, CredentialRequest, attempt::CredentialCheck},
-    clock::Clock,
-};
+use crate::clock::Clock;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Oidc {}
@@ -19,15 +15,4 @@ impl Oidc {
     pub(super) fn warm_up(&self, _: &Clock) -> Ready<()> {
         match *self {}
     }
-}
-
-pub(super) fn identify(
-    all: &[Oidc],
-    _: &[u8],
-    request: &CredentialRequest<'_>,
-    _: &mut CredentialCheck,
-) -> Ready<Option<Result<Caller, AuthError>>> {
-    // Only access tokens name it.
-    let _ = request.server_url;
-    ready(all.first().map(|oidc| match *oidc {}))
 }

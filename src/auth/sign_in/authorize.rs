@@ -2,21 +2,23 @@
 //!
 //! The page comes before the provider, which may already have the user's consent to this server and
 //! then does not ask: a stranger's client would get a code unnoticed (confused deputy).
+//!
+//! A user agrees once: the clients that users have agreed to in a browser are in a sealed cookie
+//! there.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     AuthorizationServer,
-    approvals::Approvals,
-    client::{Client, ClientError},
-    error::OAuthError,
-    request::{AuthorizationRequest, error_url},
+    client::Client,
+    request::{AuthorizationRequest, OAuthError, response_url},
 };
 use crate::{
     StoreError,
     clock::since_epoch,
+    hash,
     oauth::{
         Browser, BrowserResponse, ConsentPage, EncryptionKeys, Flow, Parameters, Records,
         RequestedScope, Versioned,
@@ -31,6 +33,11 @@ pub(super) const LIFE: Duration = Duration::from_mins(10);
 pub(super) const COOKIE: &str = "sign-in";
 /// The prefix of a sign-in's id in its `state`.
 pub(super) const FLOW: &str = "sign-in.";
+/// The name of the cookie, and the purpose for which it is sealed.
+const APPROVALS: &str = "approvals";
+/// The number of agreements in one browser; the oldest one is dropped first.
+const MOST_APPROVALS: usize = 12;
+const APPROVAL_LIFE: Duration = Duration::from_hours(90 * 24);
 
 /// A response about a sign-in.
 pub(crate) type SignInResponse = BrowserResponse<SignInAsker, SignInPage>;
@@ -38,7 +45,14 @@ pub(crate) type SignInResponse = BrowserResponse<SignInAsker, SignInPage>;
 /// A page that ends a sign-in that cannot be sent back to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignInPage {
-    Client(ClientError),
+    /// The client's id is neither the URL of a document nor one that this server has issued.
+    Unknown,
+    /// The client's document cannot be fetched, or is not the client's.
+    Document(&'static str),
+    /// The owner has not listed the client.
+    NotListed,
+    /// The redirect URI is not one of the client's.
+    RedirectUri,
     /// The request has this error, and the owner has not listed its client, so that the redirect URI
     /// may be anyone's.
     Request(&'static str),
@@ -83,10 +97,9 @@ fn purpose_of_form(binding: &str) -> String {
     format!("sign-in form {binding}")
 }
 
-fn redirect(url: Option<String>) -> SignInResponse {
+fn redirect(url: String) -> SignInResponse {
     let cookies = Vec::new();
-    let invalid = BrowserResponse::Page(SignInPage::Client(ClientError::RedirectUri));
-    url.map_or(invalid, |url| BrowserResponse::Redirect { url, cookies })
+    BrowserResponse::Redirect { url, cookies }
 }
 
 impl AuthorizationServer {
@@ -144,17 +157,19 @@ impl AuthorizationServer {
         browser: Browser<'_>,
     ) -> Result<SignInResponse, StoreError> {
         let records = self.records().await?;
+        let now = since_epoch(records.clock.now()).as_secs();
         let opened = browser.binding(COOKIE).and_then(|binding| {
-            let now = records.clock.now();
-            let form = opened_form(&records.keys, binding, form.get("form")?, now)?;
-            Some((binding, form))
+            let text = (records.keys).open_text(&purpose_of_form(binding), form.get("form")?)?;
+            let form: ConsentForm = serde_json::from_slice(&text).ok()?;
+            (now < form.expires_at).then_some((binding, form))
         });
         let Some((binding, opened)) = opened else {
             return Ok(BrowserResponse::Page(SignInPage::Expired));
         };
         if form.get("answer") != Some("continue") {
             let denied = OAuthError::new("access_denied", "The user has not agreed");
-            return Ok(redirect(opened.request.failure(denied, browser.base)));
+            let url = opened.request.response_url(Err(&denied), browser.base);
+            return Ok(redirect(url));
         }
         self.begin(&records, opened, None, browser, binding).await
     }
@@ -170,19 +185,18 @@ impl AuthorizationServer {
             let twice = SignInPage::Request("a parameter occurs twice");
             return Err(BrowserResponse::Page(twice));
         };
-        let rejected = |id: &str, error: ClientError| {
+        let rejected = |id: &str, error: SignInPage| {
             let client = &*clipped(id, LONGEST_SHOWN);
             tracing::warn!(client, ?error, "a client may not ask users to sign in");
-            BrowserResponse::Page(SignInPage::Client(error))
+            BrowserResponse::Page(error)
         };
         let id = parameters.get("client_id").unwrap_or_default();
-        let listed = &self.settings.clients;
-        let client = Client::find(id, keys, &self.documents, listed).await;
+        let client = self.client(id, keys).await;
         let client = client.map_err(|error| rejected(id, error))?;
+        let listed = &self.settings.clients;
         let uri = client.redirect_uri(parameters.get("redirect_uri"), listed);
         let uri = uri.map_err(|error| rejected(client.label(), error))?;
-        let checked =
-            AuthorizationRequest::check(&parameters, &client, uri.clone(), base, &self.scopes);
+        let checked = AuthorizationRequest::check(&parameters, &client, &uri, base, &self.scopes);
         let checked = checked.map_err(|error| {
             let (client, reason) = (client.label(), error.description);
             tracing::warn!(client, reason, "an authorization request is invalid");
@@ -190,7 +204,8 @@ impl AuthorizationServer {
             if listed.0.is_empty() {
                 return BrowserResponse::Page(SignInPage::Request(reason));
             }
-            redirect(error_url(&uri, error, parameters.get("state"), base))
+            let state = parameters.get("state");
+            redirect(response_url(&uri, state, Err(&error), base))
         });
         Ok((client, checked?))
     }
@@ -229,14 +244,60 @@ impl AuthorizationServer {
     }
 }
 
-/// Returns the content of a form that this server has shown to this browser.
-fn opened_form(
-    keys: &EncryptionKeys,
-    binding: &str,
-    sealed: &str,
-    now: SystemTime,
-) -> Option<ConsentForm> {
-    let text = keys.open_text(&purpose_of_form(binding), sealed)?;
-    let form: ConsentForm = serde_json::from_slice(&text).ok()?;
-    (since_epoch(now).as_secs() < form.expires_at).then_some(form)
+/// The agreements of users in one browser, each to a client. They are kept only for redirect URIs
+/// over TLS: on the user's machine, any program could pretend to be another one (RFC 8252, 8.6). An
+/// agreement counts only for the user who made it.
+#[derive(Default, Deserialize, Serialize)]
+pub(super) struct Approvals(Vec<(String, String)>);
+
+impl Approvals {
+    /// Reads the agreements in a browser's cookie.
+    pub(super) fn read(keys: &EncryptionKeys, browser: Browser<'_>) -> Self {
+        let sealed = browser.cookie_value(APPROVALS);
+        let text = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
+        let read = text.and_then(|text| serde_json::from_slice(&text).ok());
+        read.unwrap_or_default()
+    }
+
+    /// Returns the user who has agreed to a request like this one.
+    pub(super) fn user_for(&self, request: &AuthorizationRequest) -> Option<&str> {
+        let client = client_in(request)?;
+        let mut all = self.0.iter();
+        let (_, user) = all.find(|(approved, _)| *approved == client)?;
+        Some(user)
+    }
+
+    /// Replaces the agreement to a request like this one, and returns all of them, sealed. `None` if
+    /// agreements to it are not kept.
+    pub(super) fn with(
+        mut self,
+        request: &AuthorizationRequest,
+        user: Option<String>,
+        keys: &EncryptionKeys,
+    ) -> Option<String> {
+        let client = client_in(request)?;
+        self.0.retain(|(approved, _)| *approved != client);
+        self.0.extend(user.map(|user| (client, user)));
+        let excess = self.0.len().saturating_sub(MOST_APPROVALS);
+        self.0.drain(..excess);
+        let text = serde_json::to_vec(&self).expect("texts");
+        Some(keys.seal_text(APPROVALS, &text))
+    }
+}
+
+/// Returns the cookie with sealed agreements.
+pub(super) fn approvals_cookie(browser: Browser<'_>, sealed: &str) -> String {
+    browser.cookie(APPROVALS, sealed, APPROVAL_LIFE)
+}
+
+/// Returns the name of a user in agreements.
+pub(super) fn user_of(subject: &str) -> String {
+    hash::of_texts(["user", subject])
+}
+
+fn client_in(request: &AuthorizationRequest) -> Option<String> {
+    let (client, uri) = (&request.client_hash, &request.redirect_uri);
+    let scopes = request.scopes.iter();
+    let texts = [client, uri, &request.resource].into_iter().chain(scopes);
+    uri.starts_with("https://").then(|| hash::of_texts(texts))
 }

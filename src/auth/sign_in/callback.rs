@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::{
     AuthorizationServer, SignInPage, SignInResponse,
-    approvals::{Approvals, approvals_cookie, user_of},
-    authorize::{COOKIE, FLOW, LIFE, PendingSignIn, record_id},
-    error::OAuthError,
+    authorize::{
+        Approvals, COOKIE, FLOW, LIFE, PendingSignIn, approvals_cookie, record_id, user_of,
+    },
     identity::{Identity, IdentitySource},
+    request::OAuthError,
     session::{Session, Stage, code},
 };
 use crate::{
@@ -50,33 +51,47 @@ impl AuthorizationServer {
         query: Parameters,
         browser: Browser<'_>,
     ) -> Result<SignInResponse, StoreError> {
-        let expired = BrowserResponse::Page(SignInPage::Expired);
+        let expired = Ok(BrowserResponse::Page(SignInPage::Expired));
         let state = query.get("state").and_then(split_state);
         let Some(((id, signature), binding)) = state.zip(browser.binding(COOKIE)) else {
-            return Ok(expired);
+            return expired;
         };
         let records = self.records().await?;
         let flow = Flow::new(id, self.provider(), binding);
         let Some(returned) = flow.returned(&records.keys, signature) else {
-            return Ok(expired);
+            return expired;
         };
         let id = record_id(id.strip_prefix(FLOW).unwrap_or(id));
         let Some(pending) = take(&records, &id).await? else {
-            return Ok(expired);
+            return expired;
         };
         let approvals = Approvals::read(&records.keys, browser);
         let (server, base) = (Arc::clone(self), browser.base.to_owned());
         // In a task, because the browser may disconnect and a code works only once.
         let task = tokio::spawn(async move {
+            let (request, client) = (&pending.request, &*pending.request.client);
             let signed_in = server.sign_in(&records, &pending, returned, &query, &base);
-            let (url, agreed) = response(&pending, signed_in.await, &base);
-            (url, approvals.with(&pending.request, agreed, &records.keys))
+            let (result, agreed) = match signed_in.await {
+                Ok((person, code)) => {
+                    let user = &person.user;
+                    tracing::info!(user, client, "a user has signed in");
+                    (Ok(code), Some(user_of(&person.subject)))
+                }
+                Err(error) => {
+                    let reason = error.reason();
+                    tracing::warn!(client, reason, "a user could not sign in");
+                    // Without an agreement: next time, the consent page is shown again.
+                    (Err(error_of(&error)), None)
+                }
+            };
+            let url = request.response_url(result.as_deref(), &base);
+            (url, approvals.with(request, agreed, &records.keys))
         });
         let stopped = |_| StoreError::unavailable("the sign-in stopped");
         let (url, approvals) = task.await.map_err(stopped)?;
         let cookies = approvals.map(|sealed| approvals_cookie(browser, &sealed));
         let cookies = cookies.into_iter().collect();
-        Ok(url.map_or(expired, |url| BrowserResponse::Redirect { url, cookies }))
+        Ok(BrowserResponse::Redirect { url, cookies })
     }
 
     /// Exchanges the provider's code, identifies the user, and saves the session. Returns the
@@ -131,33 +146,9 @@ async fn take(records: &Records, id: &str) -> Result<Option<PendingSignIn>, Stor
         let Some(pending) = versioned.value.filter(|it| !it.is_taken) else {
             return Change::Leave(None);
         };
-        let taken = PendingSignIn {
-            is_taken: true,
-            ..pending.clone()
-        };
+        let mut taken = pending.clone();
+        taken.is_taken = true;
         Change::Write(taken, Some(pending))
     };
     records.update(id, LIFE, take).await
-}
-
-/// Returns the URL that sends the browser back to the client, and the user who has agreed.
-fn response(
-    pending: &PendingSignIn,
-    signed_in: Result<(Identity, String), FlowError>,
-    base: &str,
-) -> (Option<String>, Option<String>) {
-    let (request, client) = (&pending.request, &*pending.request.client);
-    match signed_in {
-        Ok((person, code)) => {
-            let user = &person.user;
-            tracing::info!(user, client, "a user has signed in");
-            (request.success(&code, base), Some(user_of(&person.subject)))
-        }
-        Err(error) => {
-            let reason = error.reason();
-            tracing::warn!(client, reason, "a user could not sign in");
-            // Without an agreement: next time, the consent page is shown again.
-            (request.failure(error_of(&error), base), None)
-        }
-    }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use reqwest::{
-    Client, ClientBuilder, Url,
+    Client, ClientBuilder, StatusCode, Url,
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
@@ -156,13 +156,8 @@ fn checked(body: &[u8], url: &Url) -> Result<ClientMetadata, &'static str> {
     if metadata.client_id.as_deref() != Some(url.as_str()) {
         return Err("the client_id in its document is another one");
     }
-    if metadata
-        .client_name
-        .as_deref()
-        .unwrap_or_default()
-        .is_empty()
-        || metadata.redirect_uris.is_empty()
-    {
+    let name = metadata.client_name.as_deref().unwrap_or_default();
+    if name.is_empty() || metadata.redirect_uris.is_empty() {
         return Err("its document has no client_name or no redirect_uris");
     }
     let method = metadata.token_endpoint_auth_method.as_deref();
@@ -210,12 +205,9 @@ impl Documents {
                     FetchError::Away(reason) => (reason, self.usable(id)),
                     FetchError::Unusable(reason) => (reason, None),
                 };
-                tracing::warn!(
-                    client = id,
-                    reason,
-                    is_known = usable.is_some(),
-                    "the metadata document of a client cannot be fetched"
-                );
+                let is_known = usable.is_some();
+                let text = "the metadata document of a client cannot be fetched";
+                tracing::warn!(client = id, reason, is_known, "{text}");
                 let known = usable.map(|it| (it.fetched, it.fetched_at));
                 let (fetched, fetched_at) = known.unwrap_or((Err(reason), now));
                 (fetched, fetched_at, FAILURE_AGE)
@@ -264,14 +256,11 @@ impl Documents {
         let response = client.map_err(FetchError::Away)?.get(url.clone()).send();
         let silent = |_| FetchError::Away("its host does not answer, or is not on the internet");
         let response = response.await.map_err(silent)?;
-        let status = response.status();
-        if status != 200 {
-            let error = if status.is_server_error() {
-                FetchError::Away
-            } else {
-                FetchError::Unusable
-            };
-            return Err(error("its document is not at its URL"));
+        let missing = "its document is not at its URL";
+        match response.status() {
+            StatusCode::OK => {}
+            status if status.is_server_error() => return Err(FetchError::Away(missing)),
+            _ => return Err(FetchError::Unusable(missing)),
         }
         let age = max_age(response.headers()).unwrap_or_default();
         let body = body_up_to(LARGEST, response).await;

@@ -1,5 +1,7 @@
-//! The person who has signed in, as the provider identifies them: in an ID token (OpenID Connect
-//! Core 1.0, 3.1.3.7), or at GitHub, which issues none, in `GET /user`.
+//! The person who has signed in, and the owner's rules for who may.
+//!
+//! The provider identifies people in an ID token (OpenID Connect Core 1.0, 3.1.3.7), or at GitHub,
+//! which issues none, in `GET /user`.
 
 use std::sync::Arc;
 
@@ -10,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::{
     Secret,
     auth::{
-        jwt::validity::check_validity,
-        oidc::{KeyCache, UnverifiedToken, groups_in, texts},
+        jwt::{check_times, texts},
+        oidc::{ClaimRules, KeyCache, UnverifiedToken, groups_in},
     },
     clock::Clock,
     http_client::{TransportError, body_of, http_client},
@@ -36,13 +38,13 @@ pub(super) struct Identity {
 #[derive(Clone, Debug)]
 pub(super) enum IdentitySource {
     /// In ID tokens, which the issuer has signed.
-    IdToken(Arc<IdTokens>),
+    IdToken(IdTokens),
     /// At this URL of GitHub's API.
     GitHub(String),
 }
 
 /// The ID tokens of an issuer for one client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct IdTokens {
     pub(super) keys: Arc<KeyCache>,
     pub(super) client_id: String,
@@ -51,31 +53,24 @@ pub(super) struct IdTokens {
     pub(super) has_hosted_domain: bool,
 }
 
-/// The claims that the user and the groups are taken from.
-#[derive(Clone, Debug)]
-pub(super) struct IdentityClaims {
-    pub(super) user: String,
-    pub(super) groups: Vec<String>,
-}
-
 impl IdTokens {
     /// Checks an ID token that the provider has sent, and returns the person that it names.
     pub(super) async fn identity(
         &self,
-        token: &str,
+        token: Option<&str>,
         nonce: Option<&str>,
-        names: &IdentityClaims,
+        names: &ClaimRules,
         clock: &Clock,
     ) -> Result<Identity, FlowError> {
         use FlowError::Denied;
 
+        let token = token.ok_or(Denied("the provider has sent no ID token"))?;
         let token = UnverifiedToken::parse(token.as_bytes()).map_err(Denied)?;
-        let keys = self.keys.get(token.key_id(), clock, None).await;
+        let keys = self.keys.get(token.key_id.as_deref(), clock, None).await;
         let unavailable = || FlowError::Unavailable("the issuer's keys are missing".to_owned());
         let keys = keys.ok_or_else(unavailable)?;
         let claims = keys.verify_from_issuer(&token).map_err(Denied)?;
-        let exp = claims.get("exp").and_then(Value::as_f64);
-        check_validity(exp, None, clock.now()).map_err(Denied)?;
+        check_times(&claims, clock.now()).map_err(Denied)?;
         let audiences = claims.get("aud").and_then(texts).unwrap_or_default();
         let is_authorized = match claims.get("azp") {
             Some(party) => party == &*self.client_id,
@@ -94,7 +89,7 @@ impl IdTokens {
 /// Returns the person that the claims of an ID token or of a userinfo response name.
 pub(super) fn identity_in(
     claims: &Map<String, Value>,
-    names: &IdentityClaims,
+    names: &ClaimRules,
     has_hosted_domain: bool,
 ) -> Result<Identity, FlowError> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
@@ -105,7 +100,7 @@ pub(super) fn identity_in(
     let address = text("email").filter(|_| is_verified);
     let address = address.map(str::to_ascii_lowercase);
     // An address that nobody has verified may be another person's.
-    let user = match names.user.as_str() {
+    let user = match names.user_claim.as_str() {
         "email" => address.as_deref(),
         name => text(name),
     };
@@ -121,18 +116,19 @@ pub(super) fn identity_in(
     Ok(Identity {
         user: user.to_owned(),
         subject: subject.to_owned(),
-        groups: groups_in(claims, &names.groups),
+        groups: groups_in(claims, &names.group_claims),
         address,
         domain,
     })
 }
 
-/// Asks GitHub who the holder of a token is, and of which of these organizations they are a member.
+/// Asks GitHub who the holder of a token is, and of which organizations in the rules they are a
+/// member.
 pub(super) async fn github_identity(
     api: &str,
     token: &Secret,
     user_field: &str,
-    organizations: &[&str],
+    rules: &[SignInRule],
 ) -> Result<Identity, FlowError> {
     let person = described(&format!("{api}/user"), token).await?;
     let person = person.ok_or(FlowError::Denied("GitHub does not know the user"))?;
@@ -145,11 +141,14 @@ pub(super) async fn github_identity(
         return Err(FlowError::Denied("GitHub does not name the user"));
     };
     let mut groups = Vec::new();
-    for name in organizations {
+    for rule in rules {
+        let SignInRule::Organization(name) = rule else {
+            continue;
+        };
         let url = format!("{api}/user/memberships/orgs/{name}");
         let membership = described(&url, token).await?;
         if membership.is_some_and(|it| it["state"] == "active") {
-            groups.push((*name).to_owned());
+            groups.push(name.clone());
         }
     }
     Ok(Identity {
@@ -175,20 +174,77 @@ pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>
     let (status, headers) = (response.status(), response.headers());
     let returned = || FlowError::Unavailable(format!("the provider returned {status}"));
     // GitHub limits with a 403, too.
-    let is_used_up = headers
-        .get("x-ratelimit-remaining")
-        .is_some_and(|it| it == "0");
-    if status == 403 && (is_used_up || headers.contains_key(RETRY_AFTER)) {
+    let left = headers.get("x-ratelimit-remaining");
+    if status == 403 && (left.is_some_and(|it| it == "0") || headers.contains_key(RETRY_AFTER)) {
         return Err(returned());
     }
     if [401, 403, 404].contains(&status.as_u16()) {
         return Ok(None);
     }
     let body = body_of(response).await.map_err(unavailable)?;
-    let read = serde_json::from_slice(&body)
-        .ok()
-        .filter(|_| status.is_success());
+    let read = serde_json::from_slice(&body).ok();
+    let read = read.filter(|_| status.is_success());
     read.map(Some).ok_or_else(returned)
+}
+
+/// A rule for who may sign in: people to whom at least one rule applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SignInRule {
+    Anyone,
+    /// The user, as tools get it.
+    User(String),
+    /// An email address that the provider has verified.
+    Address(String),
+    /// The domain of a company, or of verified addresses.
+    Domain(String),
+    /// At GitHub, an organization in lower case.
+    Organization(String),
+    Group(String),
+}
+
+impl SignInRule {
+    /// Parses `anyone` or `KIND:VALUE`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if text.trim() == "anyone" {
+            return Some(Self::Anyone);
+        }
+        let (kind, value) = text.split_once(':')?;
+        let value = Some(value.trim().to_owned()).filter(|it| !it.is_empty())?;
+        Some(match kind.trim() {
+            "user" => Self::User(value),
+            "address" => Self::Address(value.to_ascii_lowercase()),
+            "domain" => Self::Domain(value.to_ascii_lowercase()),
+            "organization" => Self::Organization(value.to_ascii_lowercase()),
+            "group" => Self::Group(value),
+            _ => return None,
+        })
+    }
+
+    fn allows(&self, person: &Identity) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::User(user) => *user == person.user,
+            Self::Address(address) => person.address.as_ref() == Some(address),
+            Self::Domain(domain) => person.domain.as_ref() == Some(domain),
+            Self::Organization(name) | Self::Group(name) => person.groups.contains(name),
+        }
+    }
+
+    /// Returns true if this provider can say to whom the rule applies: GitHub has no groups but its
+    /// organizations, and Entra ID does not verify addresses.
+    pub(super) fn is_known_at(&self, provider: &str) -> bool {
+        match self {
+            Self::Anyone | Self::User(_) => true,
+            Self::Organization(_) => provider == "github",
+            Self::Group(_) => provider != "github",
+            Self::Address(_) | Self::Domain(_) => !["github", "entra"].contains(&provider),
+        }
+    }
+}
+
+/// Returns true if a rule lets the person sign in.
+pub(super) fn may_sign_in(rules: &[SignInRule], person: &Identity) -> bool {
+    rules.iter().any(|rule| rule.allows(person))
 }
 
 #[cfg(test)]
@@ -199,48 +255,79 @@ mod tests {
 
     #[test]
     fn addresses_count_once_they_are_verified_and_companies_by_their_claim() {
-        let names = IdentityClaims {
-            user: "sub".into(),
-            groups: vec!["groups".into()],
+        let names = ClaimRules::default();
+        let seen = |mut claims: Value, is_google| {
+            claims["sub"] = "1".into();
+            let person = identity_in(claims.as_object().unwrap(), &names, is_google).unwrap();
+            [person.address, person.domain].map(Option::unwrap_or_default)
         };
-        let identity = |claims: Value, is_google| {
-            identity_in(claims.as_object().unwrap(), &names, is_google).unwrap()
-        };
-        let verified = json!({"sub": "1", "email": "Ada@Acme.example", "email_verified": true});
-        let person = identity(verified.clone(), false);
-        assert_eq!(person.address.as_deref(), Some("ada@acme.example"));
-        assert_eq!(person.domain.as_deref(), Some("acme.example"));
-        assert_eq!(identity(verified, true).domain, None);
-        let hosted = json!({"sub": "1", "hd": "Acme.example"});
-        assert_eq!(
-            identity(hosted, true).domain.as_deref(),
-            Some("acme.example")
-        );
-        // The provider has verified this address, and not the one that it looks like.
-        for (address, expected) in [
-            ("mi\u{212a}e@Acme.example", "mi\u{212a}e@acme.example"),
-            ("ada@\u{212a}elvin.example", "ada@\u{212a}elvin.example"),
-        ] {
-            let claims = json!({"sub": "1", "email": address, "email_verified": "true"});
-            let person = identity(claims, false);
-            assert_eq!(person.address.as_deref(), Some(expected));
-            let (_, domain) = expected.split_once('@').unwrap();
-            assert_eq!(person.domain.as_deref(), Some(domain));
+        // The address that the provider has verified, and not the one that it looks like.
+        let address = json!("Mi\u{212a}e@Acme.\u{212a}");
+        for mark in [json!(true), json!("true")] {
+            let claims = json!({"email": address, "email_verified": mark});
+            let expected = ["mi\u{212a}e@acme.\u{212a}", "acme.\u{212a}"];
+            assert_eq!(seen(claims.clone(), false), expected);
+            assert_eq!(seen(claims, true), [expected[0], ""]);
         }
-        let hosted = json!({"sub": "1", "hd": "\u{212a}elvin.example"});
-        let person = identity(hosted, true);
-        assert_eq!(person.domain.as_deref(), Some("\u{212a}elvin.example"));
-        for unverified in [json!(false), json!(null), json!("false"), json!(1)] {
-            let claims = json!({"sub": "1", "email": "a@b.c", "email_verified": unverified});
-            let person = identity(claims, false);
-            assert_eq!(
-                (person.address, person.domain),
-                (None, None),
-                "{unverified}"
-            );
+        let hosted = json!({"hd": "Acme.\u{212a}"});
+        assert_eq!(seen(hosted, true), ["", "acme.\u{212a}"]);
+        for mark in [json!(false), json!(null), json!("false"), json!(1)] {
+            let claims = json!({"email": address, "email_verified": mark});
+            assert_eq!(seen(claims, false), ["", ""], "{mark}");
         }
         for nobody in [json!({}), json!({"sub": ""}), json!({"sub": 1})] {
             assert!(identity_in(nobody.as_object().unwrap(), &names, false).is_err());
+        }
+    }
+
+    fn person([user, address, domain, group]: [&str; 4]) -> Identity {
+        Identity {
+            user: user.to_owned(),
+            subject: user.to_owned(),
+            groups: vec!["staff".to_owned(), group.to_owned()],
+            address: Some(address.to_owned()),
+            domain: Some(domain.to_owned()),
+        }
+    }
+
+    #[test]
+    fn one_rule_that_applies_is_enough() {
+        let ada = person(["1", "ada@acme.example", "acme.example", "acme"]);
+        let texts = "anyone,user:1,address:Ada@Acme.example,address:ADA@ACME.EXAMPLE,domain: acme.example,\
+            domain:Acme.Example, domain : ACME.example ,organization:Acme,group:staff";
+        for text in texts.split(',') {
+            let rules = ["user:2", text].map(|it| SignInRule::parse(it).unwrap());
+            assert!(may_sign_in(&rules, &ada), "{text}");
+        }
+        let texts = "user:ada address:ada@other.example address:ada@acme.example.evil \
+            address:acme.example domain:ada@acme.example domain:example \
+            domain:evil-acme.example organization:other group:Staff";
+        for text in texts.split(' ') {
+            let rule = SignInRule::parse(text).unwrap();
+            assert!(!may_sign_in(&[rule], &ada), "{text}");
+        }
+        let texts = ",everyone,Anyone,anyone:,user:,user: ,team:x,Domain:acme.example,acme.example";
+        for text in texts.split(',') {
+            assert_eq!(SignInRule::parse(text), None, "{text}");
+        }
+    }
+
+    /// Lower case joins letters of ASCII with others: that of KELVIN SIGN is `k`.
+    #[test]
+    fn only_the_case_of_ascii_does_not_count() {
+        for (rule, identity) in [
+            ("address:mike@acme.example", "mi\u{212a}e@acme.example"),
+            ("address:mi\u{212a}e@acme.example", "mike@acme.example"),
+            ("domain:kelvin.example", "\u{212a}elvin.example"),
+            ("domain:\u{212a}elvin.example", "kelvin.example"),
+            ("organization:kelvin", "\u{212a}elvin"),
+            ("organization:\u{212a}elvin", "kelvin"),
+            ("domain:\u{130}x.example", "i\u{307}x.example"),
+            ("group:kelvin", "\u{212a}elvin"),
+            ("user:kelvin", "\u{212a}elvin"),
+        ] {
+            let rules = [SignInRule::parse(rule).unwrap()];
+            assert!(!may_sign_in(&rules, &person([identity; 4])), "{rule}");
         }
     }
 }

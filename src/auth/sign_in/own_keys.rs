@@ -2,7 +2,6 @@
 //! encrypt grants: they rotate together, and the first one signs.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -22,16 +21,9 @@ use crate::{
 /// The path of the public keys.
 pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
 
-/// The ids of the secrets, and the keys as they were last derived.
-#[derive(Default)]
-pub(super) struct OwnKeys(Mutex<Option<DerivedKeys>>);
-
-struct DerivedKeys {
-    issuer: Arc<str>,
-    /// The fingerprints of the secrets.
-    ids: Vec<String>,
-    set: Arc<KeySet>,
-}
+/// The keys as they were last derived, with the fingerprints of their secrets.
+#[derive(Debug, Default)]
+pub(super) struct OwnKeys(Mutex<Option<(Vec<String>, Arc<KeySet>)>>);
 
 impl OwnKeys {
     /// Returns the public keys of this server as an issuer. `None` if no secret can be read.
@@ -50,28 +42,16 @@ impl OwnKeys {
         let secrets: Vec<_> = secrets.filter(is_long_enough).collect();
         let ids: Vec<_> = secrets.iter().map(fingerprint).collect();
         let mut derived = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(derived) = &*derived
-            && *derived.issuer == *issuer
-            && derived.ids == ids
+        if let Some((known, set)) = &*derived
+            && *known == ids
+            && *set.issuer == *issuer
         {
-            return Some(Arc::clone(&derived.set));
+            return Some(Arc::clone(set));
         }
-        let issuer = Arc::<str>::from(issuer);
-        let jwks = jwks(&secrets).to_string();
-        let set = KeySet::parse(Arc::clone(&issuer), JWKS_PATH.into(), jwks.as_bytes());
+        let set = KeySet::parse(issuer.into(), jwks(&secrets).to_string().as_bytes());
         let set = Arc::new(set.ok()?);
-        *derived = Some(DerivedKeys {
-            issuer,
-            ids,
-            set: Arc::clone(&set),
-        });
+        *derived = Some((ids, Arc::clone(&set)));
         Some(set)
-    }
-}
-
-impl fmt::Debug for OwnKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnKeys")
     }
 }
 

@@ -1,15 +1,15 @@
-//! Authorization requests: RFC 6749, 4.1.1; RFC 7636, 4.3; RFC 8707, section 2.
+//! Authorization requests and their responses: RFC 6749, 4.1; RFC 7636, 4.3; RFC 8707, section 2.
+//!
+//! The errors that clients get are those of RFC 6749, 4.1.2.1 and 5.2; RFC 7009, 2.2.1; RFC 7591,
+//! 3.2.2; RFC 8707, section 2.
 
 use std::collections::BTreeSet;
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    client::{Client, hash_of},
-    error::OAuthError,
-};
-use crate::oauth::Parameters;
+use super::client::{Client, hash_of};
+use crate::{StoreError, oauth::Parameters};
 
 /// The length of a code challenge: SHA-256 in base64url.
 const CHALLENGE_LENGTH: usize = 43;
@@ -17,6 +17,47 @@ const CHALLENGE_LENGTH: usize = 43;
 const LONGEST_STATE: usize = 2048;
 /// The path of MCP below the server's URL.
 const MCP: &str = "/mcp";
+
+/// An error's code and its description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OAuthError {
+    pub(crate) code: &'static str,
+    pub(crate) description: &'static str,
+}
+
+impl OAuthError {
+    pub(super) const fn new(code: &'static str, description: &'static str) -> Self {
+        Self { code, description }
+    }
+
+    pub(crate) const fn request(description: &'static str) -> Self {
+        Self::new("invalid_request", description)
+    }
+
+    pub(super) const fn grant(description: &'static str) -> Self {
+        Self::new("invalid_grant", description)
+    }
+}
+
+/// The error of an endpoint.
+#[derive(Debug)]
+pub(crate) enum EndpointError {
+    Rejected(OAuthError),
+    /// The same request may succeed later.
+    Unavailable(String),
+}
+
+impl From<OAuthError> for EndpointError {
+    fn from(error: OAuthError) -> Self {
+        Self::Rejected(error)
+    }
+}
+
+impl From<StoreError> for EndpointError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
 
 /// An authorization request of a known client with one of its redirect URIs.
 #[derive(Clone, Deserialize, Serialize)]
@@ -66,7 +107,7 @@ impl AuthorizationRequest {
     pub(super) fn check(
         parameters: &Parameters,
         client: &Client,
-        redirect_uri: String,
+        redirect_uri: &str,
         base: &str,
         scopes: &ServerScopes,
     ) -> Result<Self, OAuthError> {
@@ -79,10 +120,7 @@ impl AuthorizationRequest {
                 return Err(OAuthError::new(code, "response_type must be code"));
             }
         }
-        if parameters
-            .get("response_mode")
-            .is_some_and(|mode| mode != "query")
-        {
+        if parameters.get("response_mode").unwrap_or("query") != "query" {
             return Err(invalid("response_mode must be query"));
         }
         if parameters.get("code_challenge_method") != Some("S256") {
@@ -110,7 +148,7 @@ impl AuthorizationRequest {
         Ok(Self {
             client_hash: hash_of(&client.id),
             client: client.label().to_owned(),
-            redirect_uri,
+            redirect_uri: redirect_uri.to_owned(),
             state: state.map(str::to_owned),
             challenge: challenge.to_owned(),
             resource,
@@ -118,47 +156,31 @@ impl AuthorizationRequest {
         })
     }
 
-    /// Returns the URL that sends the browser back to the client with a code.
-    pub(super) fn success(&self, code: &str, issuer: &str) -> Option<String> {
-        response_url(
-            &self.redirect_uri,
-            &[("code", code)],
-            self.state.as_deref(),
-            issuer,
-        )
+    /// Returns the URL that sends the browser back to the client with a code or an error.
+    pub(super) fn response_url(&self, result: Result<&str, &OAuthError>, issuer: &str) -> String {
+        response_url(&self.redirect_uri, self.state.as_deref(), result, issuer)
     }
-
-    /// Returns the URL that sends the browser back to the client with an error.
-    pub(super) fn failure(&self, error: OAuthError, issuer: &str) -> Option<String> {
-        error_url(&self.redirect_uri, error, self.state.as_deref(), issuer)
-    }
-}
-
-pub(super) fn error_url(
-    redirect_uri: &str,
-    error: OAuthError,
-    state: Option<&str>,
-    issuer: &str,
-) -> Option<String> {
-    let error = [
-        ("error", error.code),
-        ("error_description", error.description),
-    ];
-    response_url(redirect_uri, &error, state, issuer)
 }
 
 /// Returns the URL of an authorization response, which names its issuer: RFC 9207, section 2.
-fn response_url(
+pub(super) fn response_url(
     redirect_uri: &str,
-    fields: &[(&str, &str)],
     state: Option<&str>,
+    result: Result<&str, &OAuthError>,
     issuer: &str,
-) -> Option<String> {
-    let mut url = Url::parse(redirect_uri).ok()?;
+) -> String {
+    let mut url = Url::parse(redirect_uri).expect("requests name redirect URIs that are valid");
+    let fields = match result {
+        Ok(code) => vec![("code", code)],
+        Err(error) => vec![
+            ("error", error.code),
+            ("error_description", error.description),
+        ],
+    };
     let state = state.map(|state| ("state", state));
-    let all = fields.iter().copied().chain(state).chain([("iss", issuer)]);
+    let all = fields.into_iter().chain(state).chain([("iss", issuer)]);
     url.query_pairs_mut().extend_pairs(all);
-    Some(url.into())
+    url.into()
 }
 
 #[cfg(test)]
@@ -182,13 +204,9 @@ mod tests {
 
     #[test]
     fn a_response_keeps_the_query_of_the_redirect_uri() {
-        let url = response_url(
-            "https://a.example/cb?x=1",
-            &[("code", "c")],
-            Some("s&t"),
-            "https://i",
-        );
+        let uri = "https://a.example/cb?x=1";
+        let url = response_url(uri, Some("s&t"), Ok("c"), "https://i");
         let expected = "https://a.example/cb?x=1&code=c&state=s%26t&iss=https%3A%2F%2Fi";
-        assert_eq!(url.as_deref(), Some(expected));
+        assert_eq!(url, expected);
     }
 }

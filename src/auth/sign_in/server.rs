@@ -5,13 +5,13 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::{Value, json};
 
 use super::{
-    SignIn, client,
+    SignIn,
     documents::Documents,
-    error::EndpointError,
-    identity::{Identity, IdentitySource, described, github_identity, identity_in},
+    identity::{
+        Identity, IdentitySource, SignInRule, described, github_identity, identity_in, may_sign_in,
+    },
     own_keys::{JWKS_PATH, jwks},
     request::ServerScopes,
-    rules::{SignInRule, may_sign_in},
 };
 use crate::{
     AccessToken, Caller, Secret, StoreError,
@@ -40,8 +40,9 @@ impl AuthorizationServer {
         required: Vec<String>,
         known: BTreeSet<String>,
     ) -> Arc<Self> {
+        let rules = settings.rules.iter();
         Arc::new(Self {
-            rules: settings.parsed_rules().unwrap_or_default(),
+            rules: rules.filter_map(|it| SignInRule::parse(it)).collect(),
             documents: Documents::new(broker.clock.clone(), settings.network.clone()),
             scopes: ServerScopes { required, known },
             settings,
@@ -97,13 +98,6 @@ impl AuthorizationServer {
         Ok(jwks(&secrets))
     }
 
-    /// Registers a client.
-    pub(crate) async fn register(&self, body: &[u8]) -> Result<Value, EndpointError> {
-        let records = self.records().await?;
-        let (listed, now) = (&self.settings.clients, records.clock.now());
-        Ok(client::register(body, &records.keys, listed, now)?)
-    }
-
     /// Returns the id of the record with a user's tokens at the provider: the same as for tools that
     /// require them.
     pub(super) fn grant_record(&self, issuer: &str, user: &str) -> String {
@@ -121,17 +115,10 @@ impl AuthorizationServer {
         let (claims, clock) = (&self.settings.claims, &self.broker.clock);
         match &self.settings.source {
             IdentitySource::IdToken(tokens) => {
-                let missing = FlowError::Denied("the provider has sent no ID token");
-                let id_token = id_token.ok_or(missing)?;
                 tokens.identity(id_token, nonce, claims, clock).await
             }
             IdentitySource::GitHub(api) => {
-                let organizations = self.rules.iter().filter_map(|rule| match rule {
-                    SignInRule::Organization(name) => Some(&**name),
-                    _ => None,
-                });
-                let organizations: Vec<_> = organizations.collect();
-                github_identity(api, access, &claims.user, &organizations).await
+                github_identity(api, access, &claims.user_claim, &self.rules).await
             }
         }
     }
@@ -144,8 +131,7 @@ impl AuthorizationServer {
         old: &Identity,
     ) -> Result<Identity, FlowError> {
         let (provider, names) = (self.provider(), &self.settings.claims);
-        let urls = provider.urls().await;
-        let urls = urls.map_err(|error| error.into_store_error(provider.id()))?;
+        let urls = provider.urls().await?;
         let (IdentitySource::IdToken(tokens), Some(url)) = (&self.settings.source, &urls.userinfo)
         else {
             return Ok(old.clone());
@@ -158,7 +144,7 @@ impl AuthorizationServer {
         };
         // It need not have the claim that is the user, because `sub` identifies the account.
         let user = || old.user.clone().into();
-        claims.entry(&*names.user).or_insert_with(user);
+        claims.entry(&*names.user_claim).or_insert_with(user);
         let person = identity_in(&claims, names, tokens.has_hosted_domain)?;
         if token.is_shared && person.groups.is_empty() && !old.groups.is_empty() {
             // Another call has got the ID token, which may be all that names groups. Whoever tries again

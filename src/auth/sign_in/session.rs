@@ -14,7 +14,7 @@ use crate::{
     StoreError,
     clock::since_epoch,
     oauth::{EncryptionKeys, Records, Versioned},
-    store::Change,
+    store::{Change, Over},
 };
 
 // The purposes of the signatures.
@@ -140,14 +140,14 @@ impl Stage {
 
 impl Session {
     pub(super) async fn load(records: &Records, id: &str) -> Result<Option<Self>, StoreError> {
-        let versioned: Versioned<Self> = records.load(&record_id(id)).await?;
-        Ok(versioned.value)
+        Ok(records.load(&record_id(id)).await?.value)
     }
 
     /// Saves a new session.
     pub(super) async fn begin(&self, records: &Records, id: &str) -> Result<(), StoreError> {
-        let begin = |_: Versioned<Self>| Change::Write(self.clone(), ());
-        records.update(&record_id(id), CODE_LIFE, begin).await
+        let id = record_id(id);
+        records.save(&id, self, CODE_LIFE, Over::Nothing).await?;
+        Ok(())
     }
 
     /// Ends a session, whatever its stage.

@@ -10,14 +10,13 @@ use subtle::ConstantTimeEq;
 use super::{
     AuthorizationServer,
     client::{hash_of, registration_in},
-    error::{EndpointError, OAuthError},
     identity::{Identity, IdentitySource},
     own_keys::sign,
-    request::is_server,
+    request::{EndpointError, OAuthError, is_server},
     session::{Presented, Session, Stage, Turn, refresh_token},
 };
 use crate::{
-    Secret, StoreError,
+    Secret,
     clock::since_epoch,
     oauth::{EncryptionKeys, FlowError, Parameters, Records, TokenRefresh, WantedGrant},
 };
@@ -33,6 +32,15 @@ const UNKNOWN_CODE: OAuthError =
     OAuthError::grant("The code is not valid, has expired, or has been used");
 const UNKNOWN_TOKEN: OAuthError =
     OAuthError::grant("The refresh token is not valid any more: the user must sign in again");
+
+/// A client's request for tokens.
+struct TokenRequest<'a> {
+    form: &'a Parameters,
+    /// The client's id.
+    client: &'a str,
+    base: &'a str,
+    records: &'a Records,
+}
 
 /// Returns the error for what this server seems not to have issued.
 fn unknown(keys: &EncryptionKeys, error: OAuthError) -> EndpointError {
@@ -67,11 +75,16 @@ impl AuthorizationServer {
         form: &Parameters,
         base: &str,
     ) -> Result<Value, EndpointError> {
-        let records = self.records().await?;
-        let client = client_in(form, &records.keys)?;
+        let records = &self.records().await?;
+        let request = TokenRequest {
+            form,
+            client: client_in(form, &records.keys)?,
+            base,
+            records,
+        };
         match form.get("grant_type") {
-            Some("authorization_code") => redeem(form, client, &records, base).await,
-            Some("refresh_token") => self.refresh(form, client, &records, base).await,
+            Some("authorization_code") => request.redeem().await,
+            Some("refresh_token") => self.refresh(&request).await,
             None => Err(OAuthError::request("grant_type is missing").into()),
             Some(_) => {
                 let text = "grant_type must be authorization_code or refresh_token";
@@ -100,27 +113,22 @@ impl AuthorizationServer {
     }
 
     /// Exchanges a refresh token for new tokens, once the provider has confirmed the user.
-    async fn refresh(
-        self: &Arc<Self>,
-        form: &Parameters,
-        client: &str,
-        records: &Records,
-        base: &str,
-    ) -> Result<Value, EndpointError> {
+    async fn refresh(self: &Arc<Self>, request: &TokenRequest<'_>) -> Result<Value, EndpointError> {
+        let (form, records) = (request.form, request.records);
         let text = required(form, "refresh_token", "refresh_token is missing")?;
         let unknown = || unknown(&records.keys, UNKNOWN_TOKEN);
         let presented = Presented::refresh_token(text, &records.keys).ok_or_else(unknown)?;
         let session = Session::load(records, presented.session).await?;
         let session = session.filter(|it| it.stage != Stage::Ended);
         let session = session.ok_or_else(unknown)?;
-        check_client(client, &session)?;
+        check_client(request.client, &session)?;
         check_resource(form, &session)?;
         let listed = &self.settings.clients;
-        if !listed.allows(client, &session.request.redirect_uri) {
+        if !listed.allows(request.client, &session.request.redirect_uri) {
             return Err(OAuthError::grant("This server accepts listed clients only").into());
         }
         let person = match presented.turn(session.stage, records.clock.now()) {
-            Turn::Next => match self.confirmed(records, &session, base).await {
+            Turn::Next => match self.confirmed(records, &session, request.base).await {
                 Ok(person) => person,
                 Err(FlowError::Denied(reason)) => {
                     let (user, client) = (&session.person.user, &session.request.client);
@@ -133,11 +141,7 @@ impl AuthorizationServer {
             // Confirmed less than a minute ago.
             Turn::Again | Turn::Reused => session.person.clone(),
         };
-        let Some(session) = Session::advance(records, &presented, &person).await? else {
-            end_reused(records, &presented, &session).await?;
-            return Err(unknown());
-        };
-        Ok(tokens(records, &presented, (client, &session), base)?)
+        (request.issue(&presented, &session, &person, UNKNOWN_TOKEN)).await
     }
 
     /// Asks the provider who the user is: someone who has left loses access.
@@ -196,93 +200,85 @@ impl AuthorizationServer {
     }
 }
 
-/// Exchanges a code for tokens.
-async fn redeem(
-    form: &Parameters,
-    client: &str,
-    records: &Records,
-    base: &str,
-) -> Result<Value, EndpointError> {
-    let text = required(form, "code", "code is missing")?;
-    let unknown = || unknown(&records.keys, UNKNOWN_CODE);
-    let presented = Presented::code(text, &records.keys).ok_or_else(unknown)?;
-    let session = Session::load(records, presented.session).await?;
-    let session = session.ok_or_else(unknown)?;
-    check_client(client, &session)?;
-    // OAuth 2.1 leaves it out: the verifier binds the code to the client that asked for it.
-    let uri = form.get("redirect_uri");
-    if uri.is_some_and(|uri| uri != session.request.redirect_uri) {
+impl TokenRequest<'_> {
+    /// Exchanges a code for tokens.
+    async fn redeem(&self) -> Result<Value, EndpointError> {
+        let (form, records) = (self.form, self.records);
+        let text = required(form, "code", "code is missing")?;
+        let unknown = || unknown(&records.keys, UNKNOWN_CODE);
+        let presented = Presented::code(text, &records.keys).ok_or_else(unknown)?;
+        let session = Session::load(records, presented.session).await?;
+        let session = session.ok_or_else(unknown)?;
+        check_client(self.client, &session)?;
+        // OAuth 2.1 leaves it out: the verifier binds the code to the client that asked for it.
+        let uri = form.get("redirect_uri");
+        let is_same = uri.is_none_or(|uri| uri == session.request.redirect_uri);
         let text = "redirect_uri is not that of the authorization request";
-        return Err(OAuthError::grant(text).into());
+        check(is_same, OAuthError::grant(text))?;
+        check_verifier(form.get("code_verifier"), &session.request.challenge)?;
+        check_resource(form, &session)?;
+        (self.issue(&presented, &session, &session.person, UNKNOWN_CODE)).await
     }
-    check_verifier(form.get("code_verifier"), &session.request.challenge)?;
-    check_resource(form, &session)?;
-    let advanced = Session::advance(records, &presented, &session.person).await?;
-    let Some(session) = advanced else {
-        // RFC 6749, 4.1.2: somebody else has the code.
-        end_reused(records, &presented, &session).await?;
-        return Err(unknown());
-    };
-    Ok(tokens(records, &presented, (client, &session), base)?)
+
+    /// Moves a session to its next stage, and returns the response with tokens: RFC 6749, 5.1. If the
+    /// code or the refresh token was used before, somebody else has it (4.1.2), and the session ends.
+    async fn issue(
+        &self,
+        presented: &Presented<'_>,
+        old: &Session,
+        person: &Identity,
+        unknown_error: OAuthError,
+    ) -> Result<Value, EndpointError> {
+        let records = self.records;
+        let Some(session) = Session::advance(records, presented, person).await? else {
+            let (user, client) = (&old.person.user, &old.request.client);
+            let text = "a code or refresh token was used again; its session has ended";
+            tracing::warn!(user, client, "{text}");
+            Session::end(records, presented.session).await?;
+            return Err(unknown(&records.keys, unknown_error));
+        };
+        let (life, clock, keys) = (TOKEN_LIFE.as_secs(), &records.clock, &records.keys);
+        let scope = session.request.scopes.join(" ");
+        let now = since_epoch(clock.now()).as_secs();
+        // RFC 9068, 2.2.
+        let mut claims = json!({
+            "iss": self.base,
+            "sub": session.person.user,
+            "aud": session.request.resource,
+            "client_id": self.client,
+            "iat": now,
+            "exp": now + life,
+            "jti": clock.id().simple().to_string(),
+        });
+        let mut response = json!({"token_type": "Bearer", "expires_in": life});
+        if !session.person.groups.is_empty() {
+            claims["groups"] = json!(session.person.groups);
+        }
+        if !scope.is_empty() {
+            claims["scope"] = json!(scope);
+            response["scope"] = scope.into();
+        }
+        let newest = keys.secrets().next().expect("there is at least one key");
+        response["access_token"] = sign(newest, &claims)?.into();
+        if let Stage::Tokens { number, .. } = session.stage
+            && session.is_refreshable
+        {
+            response["refresh_token"] = refresh_token(keys, presented.session, number).into();
+        }
+        Ok(response)
+    }
 }
 
-async fn end_reused(
-    records: &Records,
-    presented: &Presented<'_>,
-    session: &Session,
-) -> Result<(), StoreError> {
-    let (user, client) = (&session.person.user, &session.request.client);
-    tracing::warn!(
-        user,
-        client,
-        "a code or refresh token was used again; its session has ended"
-    );
-    Session::end(records, presented.session).await
-}
-
-/// Returns the response with tokens: RFC 6749, 5.1.
-fn tokens(
-    records: &Records,
-    presented: &Presented<'_>,
-    (client, session): (&str, &Session),
-    base: &str,
-) -> Result<Value, StoreError> {
-    let (life, clock, keys) = (TOKEN_LIFE.as_secs(), &records.clock, &records.keys);
-    let scope = session.request.scopes.join(" ");
-    let now = since_epoch(clock.now()).as_secs();
-    // RFC 9068, 2.2.
-    let mut claims = json!({
-        "iss": base,
-        "sub": session.person.user,
-        "aud": session.request.resource,
-        "client_id": client,
-        "iat": now,
-        "exp": now + life,
-        "jti": clock.id().simple().to_string(),
-    });
-    let mut response = json!({"token_type": "Bearer", "expires_in": life});
-    if !session.person.groups.is_empty() {
-        claims["groups"] = json!(session.person.groups);
-    }
-    if !scope.is_empty() {
-        claims["scope"] = json!(scope);
-        response["scope"] = scope.into();
-    }
-    let newest = keys.secrets().next().expect("there is at least one key");
-    response["access_token"] = sign(newest, &claims)?.into();
-    if let Stage::Tokens { number, .. } = session.stage
-        && session.is_refreshable
-    {
-        response["refresh_token"] = refresh_token(keys, presented.session, number).into();
-    }
-    Ok(response)
+/// Returns an error unless a rule is met.
+fn check(is_met: bool, error: OAuthError) -> Result<(), OAuthError> {
+    is_met.then_some(()).ok_or(error)
 }
 
 /// Checks the id by which a public client identifies itself: RFC 6749, 3.2.1.
 fn check_client(client_id: &str, session: &Session) -> Result<(), OAuthError> {
-    let is_same = hash_of(client_id) == session.request.client_hash;
     let text = "client_id is not the client that the code or token was issued to";
-    is_same.then_some(()).ok_or(OAuthError::grant(text))
+    let is_same = hash_of(client_id) == session.request.client_hash;
+    check(is_same, OAuthError::grant(text))
 }
 
 /// Checks the PKCE verifier: RFC 7636, 4.6.
@@ -293,7 +289,7 @@ fn check_verifier(verifier: Option<&str>, challenge: &str) -> Result<(), OAuthEr
             && bool::from(hash.as_bytes().ct_eq(challenge.as_bytes()))
     });
     let text = "code_verifier does not match the code_challenge";
-    is_valid.then_some(()).ok_or(OAuthError::grant(text))
+    check(is_valid, OAuthError::grant(text))
 }
 
 /// Checks that the token is for this server: RFC 8707, 2.2.
@@ -301,5 +297,5 @@ fn check_resource(form: &Parameters, session: &Session) -> Result<(), OAuthError
     let is_same = |it: &str| is_server(it, session.request.resource.trim_end_matches('/'));
     let text = "resource is not that of the authorization request";
     let error = OAuthError::new("invalid_target", text);
-    (form.get("resource").is_none_or(is_same).then_some(())).ok_or(error)
+    check(form.get("resource").is_none_or(is_same), error)
 }

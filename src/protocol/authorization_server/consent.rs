@@ -7,7 +7,7 @@ use reqwest::Url;
 use super::super::user_page::{Ending, FIELD, Page, escaped, form_action, isolated, scope_list};
 use crate::{
     ServerInfo,
-    auth::sign_in::{ClientError, SignInAsker, SignInPage},
+    auth::sign_in::{SignInAsker, SignInPage},
     oauth::ConsentPage,
 };
 
@@ -129,17 +129,17 @@ fn content_of(reason: Option<SignInPage>) -> Ending {
                 .to_owned(),
         ),
         Some(SignInPage::Request(why)) => invalid(&format!("Its request is not valid: {why}")),
-        Some(SignInPage::Client(ClientError::Unknown)) => invalid(
+        Some(SignInPage::Unknown) => invalid(
             "{server} does not know its client_id. Remove {server} from the application and add it \
              again",
         ),
-        Some(SignInPage::Client(ClientError::Document(why))) => {
+        Some(SignInPage::Document(why)) => {
             invalid(&format!("{{server}} cannot check who it is: {why}"))
         }
-        Some(SignInPage::Client(ClientError::RedirectUri)) => {
+        Some(SignInPage::RedirectUri) => {
             invalid("Its redirect_uri is not one that it has registered")
         }
-        Some(SignInPage::Client(ClientError::NotListed)) => refused(
+        Some(SignInPage::NotListed) => refused(
             StatusCode::FORBIDDEN,
             "Whoever runs {server} has not listed it",
         ),
