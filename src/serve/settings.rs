@@ -4,193 +4,284 @@
 //! error at start-up: a mistyped `jwt` must not result in an open server.
 
 mod auth;
-mod events;
-#[cfg_attr(not(feature = "oauth"), path = "settings/oauth/off.rs")]
-mod oauth;
-mod overview;
-mod secrets;
-mod unknown;
+mod startup;
+mod stores;
 mod variables;
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
-use auth::auth_setting;
 pub(super) use auth::undecided;
-pub(super) use overview::log;
-use secrets::secrets_setting;
+pub(super) use startup::log;
 pub(super) use variables::{get, is_on_lambda, list, yes_or_no};
 
 use super::Error;
 use crate::{
-    Auth, Server, ServerInfo, assemble::own_secrets, idempotency::Idempotency,
+    AgentCoreUser, Auth, EventKind, Server, assemble::own_secrets,
     protocol::origin::is_allowed_origin, quotas::Quota,
 };
 
-/// Fills in what the program has not set on `server`. An error also names the variables that may be
-/// misspelt settings.
+/// Fills in what the program has not set on `server`, and checks the result. An error also names the
+/// variables that may be misspelt settings.
 pub(crate) fn apply(server: &mut Server) -> Result<(), Error> {
-    fill(server).map_err(|InvalidSetting(text)| {
-        // The provider that the program has set has a secret, too.
-        #[cfg(feature = "sign-in")]
-        server.join_sign_in();
-        let unknown = unknown::sentences(server).into_iter();
-        let sentences: Vec<_> = std::iter::once(text).chain(unknown).collect();
-        InvalidSetting(sentences.join(". ")).into()
-    })
-}
-
-fn fill(server: &mut Server) -> Result<(), InvalidSetting> {
-    let on_lambda = is_on_lambda();
-    server.base_path = server.base_path.take().or(get("TOOLS_BASE_PATH")?);
-    server.public_url = server.public_url.take().or(get("TOOLS_PUBLIC_URL")?);
-    fill_auth(server, on_lambda)?;
-    fill_origins(server)?;
-    events::fill(server)?;
-    fill_explorer(server)?;
-    fill_stores(server, on_lambda)?;
-    for (id, least) in server.auth.iter().flat_map(Auth::secret_lengths) {
-        check_length(server, id, least)?;
-    }
-    check_info(&server.info)?;
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
-    check_urls(server)?;
+    let filled = fill(server, is_on_lambda());
+    // Also after an error: the provider that the program has set has a secret, too.
     #[cfg(feature = "sign-in")]
-    check_sign_in(server)?;
-    oauth::apply(server, on_lambda)?;
-    check_tools(server)
-}
-
-/// Checks that no tool gets a secret of the server itself: one that is made from a document would
-/// send it to the document's API.
-fn check_tools(server: &Server) -> Result<(), InvalidSetting> {
-    let mut own: HashSet<_> = own_secrets(server).collect();
-    // Those of the clients for AWS.
-    own.extend([
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-    ]);
-    let entries = server.toolkit.entries().iter();
-    let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
-    let Some(secret) = secrets.find(|it| own.contains(&*it.id)) else {
+    server.join_sign_in();
+    let mistake = filled.err().map(|InvalidSetting(text)| text);
+    let mistake = mistake.or_else(|| CHECKS.iter().find_map(|mistake| mistake(server)));
+    let Some(text) = mistake else {
         return Ok(());
     };
-    invalid(format!(
-        "a tool declares the secret '{}', which this server uses for itself: give the tool's another id",
-        secret.id
-    ))
+    let sentences = [vec![text], startup::unknown(server)].concat();
+    Err(InvalidSetting(sentences.join(". ")).into())
 }
 
-fn fill_auth(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
-    if server.auth.is_none() {
-        server.auth = auth_setting(on_lambda)?;
+fn fill(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
+    or_read(&mut server.base_path, || get("TOOLS_BASE_PATH"))?;
+    or_read(&mut server.public_url, || get("TOOLS_PUBLIC_URL"))?;
+    or_read(&mut server.auth, || auth::setting(on_lambda))?;
+    let origins = list("TOOLS_ALLOWED_ORIGINS", "")?;
+    server.allowed_origins.get_or_insert(origins);
+    or_read(&mut server.events, || event_kinds("TOOLS_EVENTS"))?;
+    or_read(&mut server.streaming, || event_kinds("TOOLS_STREAMING"))?;
+    or_read(&mut server.explorer, || yes_or_no("TOOLS_EXPLORER"))?;
+    if server.explorer.unwrap_or_default() && !cfg!(feature = "explorer") {
+        return without_feature("TOOLS_EXPLORER=yes", "explorer");
     }
-    let duplicate = server.auth.as_ref().and_then(Auth::duplicate_secret_id);
-    duplicate.map_or(Ok(()), |id| {
-        invalid(format!(
-            "the secret '{id}' is listed twice, but each caller needs a secret that no other \
-             caller has; write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, \
-             TOOLS_JWT_SECRET_IDS)"
-        ))
-    })
-}
-
-fn fill_origins(server: &mut Server) -> Result<(), InvalidSetting> {
-    if server.allowed_origins.is_none() {
-        server.allowed_origins = Some(list("TOOLS_ALLOWED_ORIGINS", "")?);
+    or_read(&mut server.secrets, || stores::secrets(on_lambda).map(Some))?;
+    or_read(&mut server.idempotency, || stores::calls().map(Some))?;
+    if server.quotas.is_empty() {
+        server.quotas = quotas()?;
     }
-    let mut origins = server.allowed_origins.iter().flatten();
-    let wrong = origins.find(|origin| !is_allowed_origin(origin));
-    wrong.map_or(Ok(()), |origin| {
-        invalid(format!(
-            "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the \
-             port unless it is the usual one, as in https://app.example, or * for all \
-             (TOOLS_ALLOWED_ORIGINS)"
-        ))
-    })
-}
-
-fn fill_stores(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
-    if server.secrets.is_none() {
-        server.secrets = Some(secrets_setting(on_lambda)?);
-    }
-    if server.idempotency.is_none() {
-        server.idempotency = Some(idempotency_setting()?);
-    }
-    fill_quotas(server)?;
-    fill_metrics(server)
-}
-
-/// Rejects a secret that can be guessed. Those in other stores are checked when they are read.
-fn check_length(server: &Server, id: &str, least: usize) -> Result<(), InvalidSetting> {
-    if server.secrets.iter().all(|it| it.has_length(id, least)) {
-        return Ok(());
-    }
-    invalid(format!(
-        "the secret '{id}' must have at least {least} bytes: `openssl rand -hex 32` makes one"
-    ))
-}
-
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-fn check_urls(server: &Server) -> Result<(), InvalidSetting> {
-    let issuers = server.auth.iter().flat_map(Auth::issuer_urls);
-    let issuers = issuers.map(|url| ("issuer", url, "TOOLS_OIDC_ISSUERS"));
-    let public = server.public_url.as_deref();
-    let public = public.map(|url| ("public URL", url, "TOOLS_PUBLIC_URL"));
-    let mut urls = issuers.chain(public);
-    let wrong = urls.find(|(_, url, _)| !crate::http_client::is_base_url(url));
-    wrong.map_or(Ok(()), |(what, url, variable)| {
-        invalid(format!(
-            "the {what} is '{url}', but must be an https:// URL without a query, fragment or \
-             credentials ({variable})"
-        ))
-    })
-}
-
-#[cfg(feature = "sign-in")]
-fn check_sign_in(server: &Server) -> Result<(), InvalidSetting> {
-    let sign_in = server.auth.as_ref().and_then(Auth::sign_in);
-    let mistake = sign_in.and_then(crate::SignIn::config_error);
-    mistake.map_or(Ok(()), |it| {
-        invalid(format!("{it} (TOOLS_SIGN_IN_ALLOW, TOOLS_SIGN_IN_CLIENTS)"))
-    })
-}
-
-/// Rejects an invalid namespace: CloudWatch ignores all of its metrics without reporting an error.
-fn check_namespace(namespace: &str) -> Result<(), InvalidSetting> {
-    let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
-    let is_valid = (1..=255).contains(&namespace.len()) && namespace.chars().all(is_allowed);
-    let is_valid = is_valid && !namespace.starts_with("AWS/") && !namespace.trim().is_empty();
-    if is_valid {
-        return Ok(());
-    }
-    invalid(format!(
-        "the metrics namespace is '{namespace}', but must be 1 to 255 letters, digits, spaces \
-         and .-_/#: and must not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
-    ))
-}
-
-fn check_info(info: &ServerInfo) -> Result<(), InvalidSetting> {
-    // OpenTool, `GET /version`: `x.y.z`.
-    let version = &info.version;
-    let parsed = version.parse::<semver::Version>();
-    if !parsed.is_ok_and(|it| it.pre.is_empty() && it.build.is_empty()) {
-        return invalid(format!(
-            "the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0"
-        ));
-    }
-    if !info.is_support_url_valid() {
-        return invalid(
-            "the URL in ServerInfo::support_url must be an https:// URL without credentials, such \
-             as https://example.com/help, or mailto: with one address, such as \
-             mailto:help@example.com; spaces and characters outside of ASCII must be encoded",
-        );
+    or_read(&mut server.metrics, metrics)?;
+    #[cfg(feature = "oauth")]
+    or_read(&mut server.oauth, || auth::oauth(server.auth.as_ref()))?;
+    #[cfg(not(feature = "oauth"))]
+    for provider in variables::PROVIDERS {
+        let name = format!("TOOLS_{provider}_CLIENT_ID");
+        if get(&name)?.is_some() {
+            return without_feature(&name, "oauth");
+        }
     }
     Ok(())
 }
 
-fn invalid<T>(text: impl Into<String>) -> Result<T, InvalidSetting> {
-    Err(InvalidSetting(text.into()))
+/// Reads a value that the program has not set.
+fn or_read<T>(
+    value: &mut Option<T>,
+    read: impl FnOnce() -> Result<Option<T>, InvalidSetting>,
+) -> Result<(), InvalidSetting> {
+    if value.is_none() {
+        *value = read()?;
+    }
+    Ok(())
+}
+
+fn event_kinds(variable: &str) -> Result<Option<Vec<EventKind>>, InvalidSetting> {
+    let kind = |name: &str| {
+        let known = EventKind::NAMES.iter().find(|(it, _)| *it == name.trim());
+        known.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names = EventKind::NAMES.map(|(name, _)| name).join(", ");
+            InvalidSetting(format!(
+                "{variable} has '{name}', but may only have {names}"
+            ))
+        })
+    };
+    let kinds = get(variable)?.map(|names| names.split(',').map(kind).collect());
+    kinds.transpose()
+}
+
+fn quotas() -> Result<Vec<Quota>, InvalidSetting> {
+    let parse = |text: &String| {
+        Quota::parse(text).ok_or_else(|| {
+            InvalidSetting(format!(
+                "TOOLS_QUOTAS has '{text}', but a quota is a subject, a limit and a window, such as \
+                 caller=60/minute: the subject is all, caller, user, tool or tool:NAME; the window is \
+                 minute or day"
+            ))
+        })
+    };
+    list("TOOLS_QUOTAS", "")?.iter().map(parse).collect()
+}
+
+fn metrics() -> Result<Option<String>, InvalidSetting> {
+    let namespace = get("TOOLS_METRICS_NAMESPACE")?;
+    let is_on = get("TOOLS_METRICS")?.is_some_and(|it| it == "cloudwatch");
+    Ok(is_on.then(|| namespace.unwrap_or_else(|| "lambda_tools".into())))
+}
+
+/// The checks of a server that has all its settings. Each returns the mistake that it is for, if the
+/// server has it.
+const CHECKS: &[fn(&Server) -> Option<String>] = &[
+    duplicate_secret,
+    wrong_origin,
+    wrong_events,
+    wrong_quota,
+    wrong_namespace,
+    |server| {
+        let mut secrets = server.auth.iter().flat_map(Auth::secret_lengths);
+        secrets.find_map(|(id, least)| short_secret(server, id, least))
+    },
+    wrong_info,
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    wrong_url,
+    #[cfg(feature = "sign-in")]
+    |server| server.auth.as_ref()?.sign_in()?.config_error(),
+    #[cfg(feature = "oauth")]
+    wrong_oauth,
+    shared_secret,
+];
+
+fn duplicate_secret(server: &Server) -> Option<String> {
+    let id = server.auth.as_ref()?.duplicate_secret_id()?;
+    Some(format!(
+        "the secret '{id}' is listed twice, but each caller needs a secret that no other caller has; \
+         write A|B for two secrets of one caller (TOOLS_API_KEY_IDS, TOOLS_JWT_SECRET_IDS)"
+    ))
+}
+
+fn wrong_origin(server: &Server) -> Option<String> {
+    let mut origins = server.allowed_origins.iter().flatten();
+    let origin = origins.find(|origin| !is_allowed_origin(origin))?;
+    Some(format!(
+        "the allowed origin '{origin}' is not an origin: write a scheme and a host, and the port \
+         unless it is the usual one, as in https://app.example, or * for all (TOOLS_ALLOWED_ORIGINS)"
+    ))
+}
+
+fn wrong_events(server: &Server) -> Option<String> {
+    let can_stream = |kind: &EventKind| [EventKind::FunctionUrl, EventKind::RestApi].contains(kind);
+    let has_token = matches!(server.agentcore_user, Some(AgentCoreUser::Token(_)));
+    let text = if !server.streaming.iter().flatten().all(can_stream) {
+        "only responses to function-url and rest-api can be streams (TOOLS_STREAMING, \
+         Server::streaming)"
+    } else if has_token && !server.auth.as_ref().is_some_and(Auth::reads_headers) {
+        "nothing checks the token that an AgentCore Gateway passes on (Server::agentcore_user): \
+         TOOLS_AUTH has to accept access tokens, JWTs or API keys"
+    } else {
+        return None;
+    };
+    Some(text.to_owned())
+}
+
+fn wrong_quota(server: &Server) -> Option<String> {
+    let quotas = &server.quotas;
+    let is_double = |(at, it): (usize, &Quota)| quotas[..at].iter().any(|other| other.overlaps(it));
+    if quotas.iter().enumerate().any(is_double) {
+        let text = "two quotas have the same subject and window; one would do (TOOLS_QUOTAS)";
+        return Some(text.to_owned());
+    }
+    let entries = server.toolkit.entries();
+    let is_tool = |name: &str| entries.iter().any(|it| it.id.qualified() == name);
+    let mut names = quotas.iter().filter_map(Quota::tool);
+    let name = names.find(|name| !is_tool(name))?;
+    Some(format!(
+        "a quota limits the calls of '{name}', which is not a tool of this server; names have no \
+         version (TOOLS_QUOTAS)"
+    ))
+}
+
+/// Finds an invalid namespace, even if it is not used: CloudWatch ignores all of its metrics without
+/// reporting an error.
+fn wrong_namespace(server: &Server) -> Option<String> {
+    let variable = get("TOOLS_METRICS_NAMESPACE").ok().flatten();
+    let set = server.metrics.as_deref();
+    let namespace = set.or(variable.as_deref())?;
+    let is_allowed = |it: char| it.is_ascii_alphanumeric() || ".-_/#: ".contains(it);
+    let is_valid = (1..=255).contains(&namespace.len())
+        && namespace.chars().all(is_allowed)
+        && !namespace.starts_with("AWS/")
+        && !namespace.trim().is_empty();
+    (!is_valid).then(|| {
+        format!(
+            "the metrics namespace is '{namespace}', but must be 1 to 255 letters, digits, spaces \
+             and .-_/#: and must not begin with AWS/ (TOOLS_METRICS_NAMESPACE)"
+        )
+    })
+}
+
+/// Finds a secret that can be guessed. Those in other stores are checked when they are read.
+fn short_secret(server: &Server, id: &str, least: usize) -> Option<String> {
+    let is_long = server.secrets.iter().all(|it| it.has_length(id, least));
+    (!is_long).then(|| {
+        format!(
+            "the secret '{id}' must have at least {least} bytes: `openssl rand -hex 32` makes one"
+        )
+    })
+}
+
+fn wrong_info(server: &Server) -> Option<String> {
+    // OpenTool, `GET /version`: `x.y.z`.
+    let version = &server.info.version;
+    let is_release = |it: semver::Version| it.pre.is_empty() && it.build.is_empty();
+    if !version.parse().is_ok_and(is_release) {
+        return Some(format!(
+            "the version in ServerInfo::new is '{version}', but must be x.y.z, such as 1.0.0"
+        ));
+    }
+    let text = "the URL in ServerInfo::support_url must be an https:// URL without credentials, such \
+        as https://example.com/help, or mailto: with one address, such as mailto:help@example.com; \
+        spaces and characters outside of ASCII must be encoded";
+    (!server.info.is_support_url_valid()).then(|| text.to_owned())
+}
+
+#[cfg(any(feature = "oauth", feature = "oidc"))]
+fn wrong_url(server: &Server) -> Option<String> {
+    let issuers = server.auth.iter().flat_map(Auth::issuer_urls);
+    let issuers = issuers.map(|url| ("issuer", url, "TOOLS_OIDC_ISSUERS"));
+    let public = server.public_url.iter();
+    let public = public.map(|url| ("public URL", &**url, "TOOLS_PUBLIC_URL"));
+    let mut urls = issuers.chain(public);
+    let (what, url, variable) = urls.find(|(_, url, _)| !crate::http_client::is_base_url(url))?;
+    Some(format!(
+        "the {what} is '{url}', but must be an https:// URL without a query, fragment or credentials \
+         ({variable})"
+    ))
+}
+
+#[cfg(feature = "oauth")]
+fn wrong_oauth(server: &Server) -> Option<String> {
+    let oauth = server.oauth.as_ref()?;
+    let text = if is_on_lambda() && oauth.is_in_memory {
+        "on Lambda, users' grants need a table in DynamoDB, because instances do not share memory: \
+         set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program"
+    } else if oauth.keys.is_empty() {
+        "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)"
+    } else {
+        let short = |id: &String| short_secret(server, id, crate::oauth::SHORTEST);
+        let mut mistakes = oauth.providers.iter().filter_map(|it| it.config_error());
+        let mut keys = oauth.keys.iter();
+        let mistake = keys.find_map(short).or_else(|| mistakes.next());
+        return mistake.or_else(|| {
+            let ids: Vec<_> = oauth.providers.iter().map(|it| it.id()).collect();
+            let mut all = ids.iter().enumerate();
+            let (_, id) = all.find(|(at, id)| ids[..*at].contains(id))?;
+            Some(format!(
+                "there are two providers with the id '{id}'; one that users sign in at is also one \
+                 for tools"
+            ))
+        });
+    };
+    Some(text.to_owned())
+}
+
+/// Finds a tool that would get a secret of the server itself: one that is made from a document would
+/// send it to the document's API.
+fn shared_secret(server: &Server) -> Option<String> {
+    // Also those of the clients for AWS.
+    let is_own = |id: &str| {
+        matches!(
+            id,
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" | "AWS_SESSION_TOKEN"
+        ) || own_secrets(server).any(|own| own == id)
+    };
+    let entries = server.toolkit.entries().iter();
+    let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
+    let secret = secrets.find(|it| is_own(&it.id))?;
+    Some(format!(
+        "a tool declares the secret '{}', which this server uses for itself: give the tool's another id",
+        secret.id
+    ))
 }
 
 /// An invalid setting; the text says how to correct it.
@@ -211,75 +302,12 @@ impl fmt::Debug for InvalidSetting {
 
 impl std::error::Error for InvalidSetting {}
 
-fn idempotency_setting() -> Result<Idempotency, InvalidSetting> {
-    match get("TOOLS_IDEMPOTENCY")?.as_deref() {
-        None | Some("memory") => Ok(Idempotency::in_memory()),
-        Some("none") => Ok(Idempotency::none()),
-        #[cfg(feature = "dynamodb")]
-        Some(_) => match get("TOOLS_IDEMPOTENCY_TABLE")? {
-            Some(table) => Ok(Idempotency::in_store(crate::store::DynamoDb::new(table))),
-            None => invalid(
-                "TOOLS_IDEMPOTENCY=dynamodb needs the name of a table in TOOLS_IDEMPOTENCY_TABLE",
-            ),
-        },
-        #[cfg(not(feature = "dynamodb"))]
-        Some(_) => Err(without_feature("TOOLS_IDEMPOTENCY=dynamodb", "dynamodb")),
-    }
+fn invalid<T>(text: impl Into<String>) -> Result<T, InvalidSetting> {
+    Err(InvalidSetting(text.into()))
 }
 
-fn fill_quotas(server: &mut Server) -> Result<(), InvalidSetting> {
-    if server.quotas.is_empty() {
-        for text in list("TOOLS_QUOTAS", "")? {
-            let Some(quota) = Quota::parse(&text) else {
-                return invalid(format!(
-                    "TOOLS_QUOTAS has '{text}', but a quota is a subject, a limit and a window, such as \
-                     caller=60/minute: the subject is all, caller, user, tool or tool:NAME; the window is \
-                     minute or day"
-                ));
-            };
-            server.quotas.push(quota);
-        }
-    }
-    let quotas = &server.quotas;
-    let is_double = |(at, it): (usize, &Quota)| quotas[..at].iter().any(|other| other.overlaps(it));
-    if quotas.iter().enumerate().any(is_double) {
-        return invalid("two quotas have the same subject and window; one would do (TOOLS_QUOTAS)");
-    }
-    let entries = server.toolkit.entries();
-    let is_tool = |name: &str| entries.iter().any(|it| it.id.qualified() == name);
-    let mut names = server.quotas.iter().filter_map(Quota::tool);
-    names.find(|name| !is_tool(name)).map_or(Ok(()), |name| {
-        invalid(format!(
-            "a quota limits the calls of '{name}', which is not a tool of this server; names have no \
-             version (TOOLS_QUOTAS)"
-        ))
-    })
-}
-
-fn fill_explorer(server: &mut Server) -> Result<(), InvalidSetting> {
-    if server.explorer.is_none() {
-        server.explorer = yes_or_no("TOOLS_EXPLORER")?;
-    }
-    if server.explorer.unwrap_or_default() && !cfg!(feature = "explorer") {
-        return Err(without_feature("TOOLS_EXPLORER=yes", "explorer"));
-    }
-    Ok(())
-}
-
-fn fill_metrics(server: &mut Server) -> Result<(), InvalidSetting> {
-    if let Some(metrics) = &server.metrics {
-        return check_namespace(metrics);
-    }
-    let namespace = get("TOOLS_METRICS_NAMESPACE")?.unwrap_or_else(|| "lambda_tools".to_owned());
-    check_namespace(&namespace)?;
-    if get("TOOLS_METRICS")?.is_some_and(|it| it == "cloudwatch") {
-        server.metrics = Some(namespace);
-    }
-    Ok(())
-}
-
-fn without_feature(setting: &str, feature: &str) -> InvalidSetting {
-    InvalidSetting(format!(
+fn without_feature<T>(setting: &str, feature: &str) -> Result<T, InvalidSetting> {
+    invalid(format!(
         "{setting} needs the cargo feature '{feature}' of lambda_tools, which this program is \
          built without: lambda_tools = {{ …, features = [\"{feature}\"] }}"
     ))

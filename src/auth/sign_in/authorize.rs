@@ -18,12 +18,11 @@ use super::{
 use crate::{
     StoreError,
     clock::since_epoch,
-    hash,
     oauth::{
         Browser, BrowserResponse, ConsentPage, EncryptionKeys, Flow, Parameters, Records,
         RequestedScope, Versioned,
     },
-    store::Change,
+    store::{Change, hash_of_texts},
     text::{LONGEST_SHOWN, clipped},
 };
 
@@ -292,12 +291,12 @@ pub(super) fn approvals_cookie(browser: Browser<'_>, sealed: &str) -> String {
 
 /// Returns the name of a user in agreements.
 pub(super) fn user_of(subject: &str) -> String {
-    hash::of_texts(["user", subject])
+    hash_of_texts(["user", subject])
 }
 
 fn client_in(request: &AuthorizationRequest) -> Option<String> {
     let (client, uri) = (&request.client_hash, &request.redirect_uri);
     let scopes = request.scopes.iter();
     let texts = [client, uri, &request.resource].into_iter().chain(scopes);
-    uri.starts_with("https://").then(|| hash::of_texts(texts))
+    uri.starts_with("https://").then(|| hash_of_texts(texts))
 }

@@ -1,16 +1,15 @@
-//! The credentials of callers.
+//! The credentials of callers, and the providers at which users let tools act for them.
 
 use super::{InvalidSetting, get, invalid, list, without_feature, yes_or_no};
 use crate::{ApiKeys, Auth, Gateway};
 
-const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret \
-    TOOLS_API_KEY (or one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, \
-    signed with the secret TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); \
-    TOOLS_AUTH=oidc requires an access token of one of the identity providers in \
-    TOOLS_OIDC_ISSUERS; TOOLS_AUTH=sign-in lets people sign in at the identity provider in \
-    TOOLS_SIGN_IN_PROVIDER; TOOLS_AUTH=api-key,oidc accepts either; TOOLS_AUTH=gateway requires a \
-    caller that IAM or an API Gateway authorizer has authenticated; TOOLS_AUTH=none lets \
-    anyone call. In the program: Server::auth";
+const HELP: &str = "TOOLS_AUTH=api-key requires an API key, which is the secret TOOLS_API_KEY (or \
+    one of those in TOOLS_API_KEY_IDS); TOOLS_AUTH=jwt requires a JWT, signed with the secret \
+    TOOLS_JWT_SECRET (or one of those in TOOLS_JWT_SECRET_IDS); TOOLS_AUTH=oidc requires an access \
+    token of one of the identity providers in TOOLS_OIDC_ISSUERS; TOOLS_AUTH=sign-in lets people \
+    sign in at the identity provider in TOOLS_SIGN_IN_PROVIDER; TOOLS_AUTH=api-key,oidc accepts \
+    either; TOOLS_AUTH=gateway requires a caller that IAM or an API Gateway authorizer has \
+    authenticated; TOOLS_AUTH=none lets anyone call. In the program: Server::auth";
 
 /// Returns the error of a server that others can reach, if nothing says who may call it.
 pub(in crate::serve) fn undecided(server: &str) -> InvalidSetting {
@@ -18,27 +17,21 @@ pub(in crate::serve) fn undecided(server: &str) -> InvalidSetting {
 }
 
 /// Reads the setting `TOOLS_AUTH`, which is required on Lambda.
-pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
+pub(super) fn setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
     // Even where nothing uses them.
     yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")?;
     get("TOOLS_SIGN_IN_PROVIDER")?;
-    let Some(setting) = get("TOOLS_AUTH")? else {
-        if on_lambda {
-            return Err(undecided("this function"));
-        }
-        return Ok(None);
+    let setting = match get("TOOLS_AUTH")? {
+        Some(setting) => setting,
+        None if on_lambda => return Err(undecided("this function")),
+        None => return Ok(None),
     };
     let wrong = |reason: &str| invalid(format!("TOOLS_AUTH is '{setting}': {reason}. {HELP}"));
-    let kinds: Vec<_> = setting.split(',').map(str::trim).collect();
-    if kinds == ["none"] {
-        return Ok(Some(Auth::none()));
-    }
-    let auth = kinds.into_iter().try_fold(Auth::none(), |auth, kind| {
+    let key_ids = || list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY");
+    let mut kinds = setting.split(',').map(str::trim);
+    let auth = kinds.try_fold(Auth::none(), |auth, kind| {
         Ok(match kind {
-            "api-key" => {
-                let ids = list("TOOLS_API_KEY_IDS", "TOOLS_API_KEY")?;
-                auth.or(ApiKeys::with_ids(ids))
-            }
+            "api-key" => auth.or(ApiKeys::with_ids(key_ids()?)),
             #[cfg(feature = "jwt")]
             "jwt" => auth.or(jwt_setting()?),
             #[cfg(feature = "oidc")]
@@ -46,10 +39,11 @@ pub(super) fn auth_setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetti
             #[cfg(feature = "sign-in")]
             "sign-in" => auth.or(sign_in_setting()?),
             "gateway" => auth.or(Gateway::new()),
+            "none" if setting.trim() == "none" => auth,
             "none" => return wrong("none cannot be combined with another value"),
             // These are also the names of the features.
             feature if ["jwt", "oidc", "sign-in"].contains(&feature) => {
-                return Err(without_feature(&format!("TOOLS_AUTH={feature}"), feature));
+                return without_feature(&format!("TOOLS_AUTH={feature}"), feature);
             }
             other => return wrong(&format!("the value '{other}' is unknown")),
         })
@@ -62,10 +56,8 @@ fn jwt_setting() -> Result<crate::Jwt, InvalidSetting> {
     let ids = list("TOOLS_JWT_SECRET_IDS", "TOOLS_JWT_SECRET")?;
     let audiences = list("TOOLS_JWT_AUDIENCES", "")?.into_iter();
     let jwt = audiences.fold(crate::Jwt::with_secret_ids(ids), crate::Jwt::audience);
-    Ok(match yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")? {
-        None | Some(false) => jwt,
-        Some(true) => jwt.subject_is_user(),
-    })
+    let is_user = yes_or_no("TOOLS_JWT_SUBJECT_IS_USER")?.unwrap_or_default();
+    Ok(if is_user { jwt.subject_is_user() } else { jwt })
 }
 
 #[cfg(feature = "oidc")]
@@ -74,18 +66,13 @@ fn oidc_setting() -> Result<Auth, InvalidSetting> {
 
     let issuers = list("TOOLS_OIDC_ISSUERS", "")?;
     if issuers.is_empty() {
-        return invalid(
-            "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS",
-        );
+        let text = "TOOLS_AUTH=oidc requires the URL of an identity provider in TOOLS_OIDC_ISSUERS";
+        return invalid(text);
     }
     let audiences = list("TOOLS_OIDC_AUDIENCES", "")?;
-    let issuers = issuers
-        .into_iter()
-        .map(|url| audiences.iter().fold(Oidc::issuer(url), Oidc::audience));
-    let auth = issuers.fold(Auth::none(), Auth::or);
-    let scopes = list("TOOLS_OIDC_SCOPES", "")?;
-    // RFC 6749, 3.3 separates scopes with spaces.
-    let scopes = scopes.iter().flat_map(|it| it.split_whitespace());
+    let oidc = |url: String| audiences.iter().fold(Oidc::issuer(url), Oidc::audience);
+    let auth = issuers.into_iter().map(oidc).fold(Auth::none(), Auth::or);
+    let scopes = list("TOOLS_OIDC_SCOPES", "")?.into_iter();
     Ok(scopes.fold(auth, Auth::scope))
 }
 
@@ -98,15 +85,9 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
         let missing = || InvalidSetting(format!("TOOLS_AUTH=sign-in requires {what} in {name}"));
         get(name)?.ok_or_else(missing)
     };
-    let provider = get("TOOLS_SIGN_IN_PROVIDER")?.ok_or_else(|| {
-        let text = "TOOLS_AUTH=sign-in requires an identity provider in TOOLS_SIGN_IN_PROVIDER: \
-            cognito, entra, github, google or openid";
-        InvalidSetting(text.into())
-    })?;
-    let id = needed(
-        "TOOLS_SIGN_IN_CLIENT_ID",
-        "this server's client id at the provider",
-    )?;
+    let providers = "an identity provider (cognito, entra, github, google or openid)";
+    let provider = needed("TOOLS_SIGN_IN_PROVIDER", providers)?;
+    let id = needed("TOOLS_SIGN_IN_CLIENT_ID", "a client id at the provider")?;
     let issuer = get("TOOLS_SIGN_IN_ISSUER")?;
     let named = || needed("TOOLS_SIGN_IN_ISSUER", "the URL of the provider");
     let sign_in = match (&*provider, issuer) {
@@ -124,4 +105,39 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
     let sign_in = clients.fold(sign_in, SignIn::client);
     let scopes = list("TOOLS_SIGN_IN_SCOPES", "")?.into_iter();
     Ok(scopes.fold(sign_in.into(), Auth::scope))
+}
+
+/// Reads the settings of OAuth providers, and of the store of users' grants. `None` if there are no
+/// providers, and nobody signs in.
+#[cfg(feature = "oauth")]
+pub(super) fn oauth(auth: Option<&Auth>) -> Result<Option<crate::OAuth>, InvalidSetting> {
+    use crate::{OAuth, oauth::Provider};
+
+    let mut providers = Vec::new();
+    for name in super::variables::PROVIDERS {
+        let Some(id) = get(&format!("TOOLS_{name}_CLIENT_ID"))? else {
+            continue;
+        };
+        let secret = format!("TOOLS_{name}_CLIENT_SECRET");
+        let provider = match name {
+            "GITHUB" => Provider::github(id, secret),
+            "GOOGLE" => Provider::google(id, secret),
+            "MICROSOFT" => Provider::microsoft(id, secret),
+            _ => Provider::slack(id, secret),
+        };
+        let issuer = get(&format!("TOOLS_{name}_ISSUER"))?.into_iter();
+        providers.push(issuer.fold(provider, Provider::issuer));
+    }
+    if providers.is_empty() && auth.and_then(Auth::sign_in).is_none() {
+        return Ok(None);
+    }
+    let keys = list("TOOLS_OAUTH_KEY_IDS", "TOOLS_OAUTH_KEY")?;
+    let oauth = OAuth::with(providers).key_ids(keys);
+    match get("TOOLS_OAUTH_TABLE")? {
+        None => Ok(Some(oauth)),
+        #[cfg(feature = "dynamodb")]
+        Some(table) => Ok(Some(oauth.in_dynamodb(table))),
+        #[cfg(not(feature = "dynamodb"))]
+        Some(_) => without_feature("TOOLS_OAUTH_TABLE", "dynamodb"),
+    }
 }

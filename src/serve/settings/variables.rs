@@ -4,7 +4,7 @@ use std::env;
 
 use Values::{Any, OneOf, Seconds, Secret};
 
-use super::InvalidSetting;
+use super::{InvalidSetting, invalid};
 use crate::text::alternatives;
 
 /// The values that a variable can have.
@@ -87,28 +87,6 @@ pub(super) const VARIABLES: [(&str, Values); 55] = [
     ("TOOLS_STREAMING", Any),
 ];
 
-impl Values {
-    /// Returns what a value has to be, unless it is that.
-    fn broken_rule(&self, value: &str) -> Option<String> {
-        match self {
-            Any | Secret => None,
-            OneOf(words) => (!words.contains(&value)).then(|| alternatives(words)),
-            Seconds => value
-                .parse::<u64>()
-                .err()
-                .map(|_| "a number of seconds".into()),
-        }
-    }
-}
-
-/// Returns the variables that are settings, with the values that they have.
-pub(super) fn set() -> impl Iterator<Item = (&'static str, String)> {
-    let settings = VARIABLES
-        .iter()
-        .filter(|(_, values)| !matches!(values, Secret));
-    settings.filter_map(|(name, _)| Some((*name, get(name).ok()??)))
-}
-
 pub(crate) fn is_on_lambda() -> bool {
     env::var_os("AWS_LAMBDA_RUNTIME_API").is_some()
 }
@@ -117,19 +95,16 @@ pub(crate) fn is_on_lambda() -> bool {
 pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     let variable = VARIABLES.iter().find(|(it, _)| *it == name);
     let (_, values) = variable.expect("the table has every variable");
-    let value = match env::var(name) {
-        Ok(value) if !value.is_empty() => value,
-        Ok(_) | Err(env::VarError::NotPresent) => return Ok(None),
-        Err(env::VarError::NotUnicode(_)) => {
-            return Err(InvalidSetting(format!("{name} is not UTF-8")));
-        }
+    let Some(value) = env::var_os(name).filter(|it| !it.is_empty()) else {
+        return Ok(None);
     };
-    match values.broken_rule(&value) {
-        None => Ok(Some(value)),
-        Some(rule) => Err(InvalidSetting(format!(
-            "{name} is '{value}', but must be {rule}"
-        ))),
-    }
+    let value = value.to_string_lossy().into_owned();
+    let rule = match values {
+        OneOf(words) if !words.contains(&&*value) => alternatives(words),
+        Seconds if value.parse::<u64>().is_err() => "a number of seconds".to_owned(),
+        _ => return Ok(Some(value)),
+    };
+    invalid(format!("{name} is '{value}', but must be {rule}"))
 }
 
 /// Reads a comma-separated list.
@@ -152,15 +127,12 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_every_variable() {
-        let settings = VARIABLES
-            .iter()
-            .filter(|(_, values)| !matches!(values, Secret));
         // The page has those of one provider, and names the others.
         let others = ["TOOLS_GITHUB_", "TOOLS_MICROSOFT_", "TOOLS_SLACK_"];
-        let settings: BTreeSet<_> = settings
-            .map(|(name, _)| *name)
-            .filter(|name| !others.iter().any(|it| name.starts_with(it)))
-            .collect();
+        let is_listed = |name: &str| !others.iter().any(|it| name.starts_with(it));
+        let settings = VARIABLES.iter().filter(|(_, it)| !matches!(it, Secret));
+        let settings = settings.map(|(name, _)| *name).filter(|it| is_listed(it));
+        let settings: BTreeSet<_> = settings.collect();
         let page = include_str!("../../../docs/environment.md");
         let rows = page
             .lines()

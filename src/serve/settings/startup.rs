@@ -1,0 +1,92 @@
+//! The settings in the log, when the server starts.
+
+use std::{collections::BTreeSet, env};
+
+use tracing::Level;
+
+use super::{
+    get,
+    variables::{VARIABLES, Values::Secret, is_on_lambda},
+};
+use crate::{
+    Auth, EventKind, Server, assemble::declared_secrets, oauth::OAuth, text::closest,
+};
+
+const PREFIX: &str = "TOOLS_";
+
+/// Warns of unknown settings and, at level `debug`, shows the settings in force.
+pub(in crate::serve) fn log(server: &Server) {
+    for sentence in unknown(server) {
+        tracing::warn!("{sentence}");
+    }
+    let idempotency = server.idempotency.as_ref();
+    let is_shared = idempotency.is_some_and(|it| it.shared_store().is_some());
+    if !server.quotas.is_empty() && !is_shared && is_on_lambda() {
+        tracing::warn!(
+            "each instance of this function counts by itself, from zero: quotas need a table \
+             (TOOLS_IDEMPOTENCY=dynamodb)"
+        );
+    }
+    if !tracing::enabled!(Level::DEBUG) {
+        return;
+    }
+    let settings = VARIABLES.iter().filter(|(_, it)| !matches!(it, Secret));
+    let variables = settings.filter_map(|(name, _)| Some(format!("{name}={}", get(name).ok()??)));
+    let providers = server.oauth.iter().flat_map(OAuth::provider_ids);
+    tracing::debug!(
+        variables = variables.collect::<Vec<_>>().join(" "),
+        auth = server.auth.as_ref().map(Auth::summary),
+        secrets = ?server.secrets,
+        idempotency = ?server.idempotency,
+        oauth = ?providers.collect::<Vec<_>>(),
+        protocols = ?server.protocols,
+        base_path = server.base_path,
+        allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
+        events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
+        explorer = server.explorer.unwrap_or_default(),
+        metrics = server.metrics,
+        max_request_size = server.max_request_size,
+        "settings in force"
+    );
+}
+
+/// Returns a sentence for each variable in the environment that has no effect, which nothing else
+/// would say: it is named like a setting, but is neither one nor one of the server's secrets, or
+/// `TOOLS_AUTH` lacks the credentials that it is for. Values are never shown.
+pub(super) fn unknown(server: &Server) -> Vec<String> {
+    let auth = get("TOOLS_AUTH").ok().flatten().unwrap_or_default();
+    let is_setting = |name: &str| VARIABLES.iter().any(|(it, _)| *it == name);
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: BTreeSet<_> = names.filter(|name| name.starts_with(PREFIX)).collect();
+    names.retain(|name| !is_setting(name) || unused_kind(name, &auth).is_some());
+    if names.is_empty() {
+        // A cold start does not look through all tools for their secrets.
+        return Vec::new();
+    }
+    let declared = declared_secrets(server);
+    names.retain(|name| !declared.contains(name));
+    let sentence = |name: String| {
+        if is_setting(&name)
+            && let Some(kind) = unused_kind(&name, &auth)
+        {
+            return format!("{name} has no effect without TOOLS_AUTH={kind}");
+        }
+        let settings = VARIABLES.iter().map(|(name, _)| *name);
+        let known = settings.chain(declared.iter().map(String::as_str));
+        let known = known.filter_map(|known| known.strip_prefix(PREFIX));
+        match closest(&name[PREFIX.len()..], known) {
+            Some(known) => format!("{name} is not a setting; did you mean {PREFIX}{known}?"),
+            None => format!("{name} is not a setting"),
+        }
+    };
+    names.into_iter().map(sentence).collect()
+}
+
+/// Returns the kind of credentials that a variable is for, if it has a value and `auth` lacks them.
+fn unused_kind(name: &str, auth: &str) -> Option<&'static str> {
+    let words = name.strip_prefix(PREFIX)?.to_lowercase().replace('_', "-");
+    let mut kinds = ["api-key", "jwt", "oidc", "sign-in"].into_iter();
+    let kind = kinds.find(|kind| words.starts_with(kind))?;
+    let has_value = env::var_os(name).is_some_and(|it| !it.is_empty());
+    (has_value && auth.split(',').all(|it| it.trim() != kind)).then_some(kind)
+}
