@@ -1,16 +1,9 @@
 //! Streams of early chunks and a response.
 
-use std::{
-    convert::Infallible,
-    future::{pending, ready},
-    sync::Arc,
-};
+use std::convert::Infallible;
 
 use tokio::{
-    sync::{
-        Notify,
-        mpsc::{UnboundedReceiver, unbounded_channel},
-    },
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
     task::yield_now,
 };
 
@@ -29,34 +22,6 @@ fn chunks(sent: Texts) -> Body {
 
 fn response(text: &'static str) -> Response {
     Response::new(Body::from(text))
-}
-
-async fn next(body: &mut Body) -> Option<String> {
-    let chunk = body.frame().await?.unwrap().into_data().unwrap();
-    Some(String::from_utf8(chunk.to_vec()).unwrap())
-}
-
-#[tokio::test]
-async fn chunks_are_sent_while_the_call_runs() {
-    let (texts, sent) = unbounded_channel();
-    let go = Arc::new(Notify::new());
-    let gate = Arc::clone(&go);
-    let call = async move {
-        texts.send("first").unwrap();
-        gate.notified().await;
-        // On several threads, a tool may send a chunk and end between two polls.
-        texts.send("second").unwrap();
-        response("last")
-    };
-    let mut body = streamed(chunks(sent), Box::pin(call)).await.unwrap();
-    assert_eq!(next(&mut body).await.unwrap(), "first");
-    assert!(body.frame().now_or_never().is_none(), "the tool waits");
-    go.notify_one();
-    let last = "event: message\ndata: last\n\n";
-    for text in ["second", last] {
-        assert_eq!(next(&mut body).await.unwrap(), text);
-    }
-    assert_eq!(next(&mut body).await, None);
 }
 
 /// tokio interrupts a task that has received 128 values, although more are there.
@@ -92,12 +57,4 @@ async fn a_call_outlives_its_early_chunks() {
     let body = streamed(chunks(sent), Box::pin(call)).await.unwrap();
     let text = body.collect().await.unwrap().to_bytes();
     assert_eq!(text, "earlyevent: message\ndata: last\n\n");
-}
-
-#[tokio::test]
-async fn a_call_without_early_chunks_gets_a_whole_response() {
-    let silent = Body::from_stream(stream::once(pending::<Result<&str, Infallible>>()));
-    let whole = streamed(silent, Box::pin(ready(response("whole")))).await;
-    let mut body = whole.unwrap_err().into_body();
-    assert_eq!(next(&mut body).await.unwrap(), "whole");
 }

@@ -1,25 +1,28 @@
 //! Calls with progress, in paused time.
 
-mod limits;
-
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, response::Response};
 use futures_util::FutureExt;
-use http::{Request, StatusCode, header::CONTENT_TYPE};
+use http::{
+    Request, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::time::sleep;
 use tower::ServiceExt;
+use tracing::subscriber::{DefaultGuard, set_default};
 
 use super::*;
 use crate::{
     Context, Failure, Server, Tool, Toolkit, arrival::Invocation, assemble::assemble, clock::REAL,
+    observe::tests::Lines,
 };
-
-/// The head of a notification with the token "t".
-const HEAD: &str = r#"event: message
-data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":"#;
 
 /// Returns a server with the tool `Long_Run`, which returns 7.
 fn server<F>(run: impl Fn(Context) -> F + Clone + Send + Sync + 'static) -> Router
@@ -41,39 +44,31 @@ where
     assemble(Server::new(Toolkit::new([tool]).unwrap()), REAL, REAL).0
 }
 
-/// A request of a legacy client.
-struct Asked {
-    token: Value,
-    accept: &'static str,
-    invocation: Invocation,
-}
+/// The media types of a client that takes streams.
+const STREAMS: &str = "application/json, text/event-stream";
 
-impl Default for Asked {
-    fn default() -> Self {
-        Self {
-            token: json!("t"),
-            accept: "application/json, text/event-stream",
-            invocation: Invocation {
-                streams: true,
-                ..Invocation::default()
-            },
-        }
+fn streaming() -> Invocation {
+    Invocation {
+        streams: true,
+        ..Invocation::default()
     }
 }
 
-impl Asked {
-    async fn of(self, server: Router) -> Response {
-        let params = json!({
-            "name": "Long_Run", "_meta": {"progressToken": self.token},
-        });
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let request = Request::post("/mcp")
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, self.accept)
-            .extension(Arc::new(self.invocation));
-        let request = request.body(Body::from(body.to_string())).unwrap();
-        server.oneshot(request).await.unwrap()
-    }
+/// Sends the call of a legacy client.
+async fn send(server: Router, token: &Value, accept: &str, invocation: Invocation) -> Response {
+    let params = json!({"name": "Long_Run", "_meta": {"progressToken": token}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = Request::post("/mcp")
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, accept)
+        .extension(Arc::new(invocation));
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    server.oneshot(request).await.unwrap()
+}
+
+/// Sends a call that asks for progress.
+async fn ask(server: Router) -> Response {
+    send(server, &json!("t"), STREAMS, streaming()).await
 }
 
 /// Returns the chunks of a stream, and the milliseconds since now at which they came.
@@ -94,7 +89,7 @@ async fn chunks_of(response: Response) -> Vec<(u128, String)> {
 /// Returns the params of the notifications of a call, after checking that its response is the last
 /// event.
 async fn notified(server: Router) -> Vec<(u128, Value)> {
-    let chunks = chunks_of(Asked::default().of(server).await).await;
+    let chunks = chunks_of(ask(server).await).await;
     let events = chunks.into_iter().map(|(at, chunk)| {
         let json = chunk
             .strip_prefix("event: message\ndata: ")
@@ -115,10 +110,8 @@ async fn notified(server: Router) -> Vec<(u128, Value)> {
 }
 
 fn progress_of(params: &[(u128, Value)]) -> Vec<f64> {
-    let params = params.iter();
-    params
-        .map(|(_, it)| it["progress"].as_f64().unwrap())
-        .collect()
+    let done = params.iter().map(|(_, it)| it["progress"].as_f64());
+    done.map(Option::unwrap).collect()
 }
 
 async fn json_of(response: Response) -> Value {
@@ -139,15 +132,11 @@ async fn a_report_is_an_event_at_once_and_the_response_is_the_last_one() {
         cx.progress(1.5, None, "");
         ms(100).await;
     });
-    let chunks = chunks_of(Asked::default().of(server).await).await;
-    let (times, chunks): (Vec<_>, Vec<_>) = chunks.into_iter().unzip();
-    assert_eq!(times, [0, 100, 200]);
-    let first = format!("{HEAD}1.0,\"total\":3.0,\"message\":\"one\\n\\\"line\\\"\"}}}}\n\n");
-    let second = format!("{HEAD}1.5}}}}\n\n");
-    assert_eq!(chunks[..2], [first, second]);
-    let response = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{";
-    assert!(chunks[2].starts_with(response), "{}", chunks[2]);
-    assert!(chunks[2].ends_with("}\n\n"), "{}", chunks[2]);
+    let first = json!({
+        "progressToken": "t", "progress": 1.0, "total": 3.0, "message": "one\n\"line\"",
+    });
+    let second = json!({"progressToken": "t", "progress": 1.5});
+    assert_eq!(notified(server).await, [(0, first), (100, second)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,45 +146,31 @@ async fn a_token_is_a_string_or_an_integer() {
         ms(1).await;
     });
     for token in [json!("x"), json!(""), json!(0), json!(-1), json!(u64::MAX)] {
-        let asked = Asked {
-            token: token.clone(),
-            ..Asked::default()
-        };
-        let chunks = chunks_of(asked.of(server.clone()).await).await;
+        let response = send(server.clone(), &token, STREAMS, streaming()).await;
+        let chunks = chunks_of(response).await;
         let sent = format!("\"progressToken\":{token},");
         assert!(chunks[0].1.contains(&sent), "{chunks:?}");
     }
     for token in [json!(null), json!(1.5), json!(true), json!([1]), json!({})] {
-        let asked = Asked {
-            token,
-            ..Asked::default()
-        };
-        let answer = json_of(asked.of(server.clone()).await).await;
+        let response = send(server.clone(), &token, STREAMS, streaming()).await;
+        let answer = json_of(response).await;
         assert_eq!(answer["result"]["structuredContent"]["result"], 7);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_or_a_source_without_streams_gets_json() {
+async fn a_client_without_streams_gets_json() {
     let server = server(|cx| async move {
         cx.progress(1, None, "");
         ms(30_000).await;
     });
-    let accepts = [
+    for accept in [
         "application/json",
         "application/json, text/html",
         "application/json, text/event-stream-like",
-    ];
-    let accepts = accepts.map(|accept| Asked {
-        accept,
-        ..Asked::default()
-    });
-    let closed = Asked {
-        invocation: Invocation::default(),
-        ..Asked::default()
-    };
-    for asked in accepts.into_iter().chain([closed]) {
-        let answer = json_of(asked.of(server.clone()).await).await;
+    ] {
+        let response = send(server.clone(), &json!("t"), accept, streaming()).await;
+        let answer = json_of(response).await;
         assert_eq!(answer["result"]["structuredContent"]["result"], 7);
     }
 }
@@ -203,7 +178,7 @@ async fn a_client_or_a_source_without_streams_gets_json() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_ends_before_its_first_report_gets_json() {
     let quick = server(|_| ms(9_999));
-    let answer = json_of(Asked::default().of(quick).await).await;
+    let answer = json_of(ask(quick).await).await;
     assert_eq!(answer["result"]["structuredContent"]["result"], 7);
 }
 
@@ -295,4 +270,69 @@ async fn the_last_report_is_repeated_after_a_silence() {
         assert_eq!(params["message"], "half");
         assert_eq!(params["total"], 4.0);
     }
+}
+
+/// Returns a log, and the outcomes in it.
+fn log() -> (DefaultGuard, impl Fn() -> Vec<String>) {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
+    let guard = set_default(subscriber.with_writer(lines.clone()).finish());
+    let outcomes = move || {
+        let log = lines.text();
+        let rest = log.split("outcome=\"").skip(1);
+        rest.map(|it| it.split('"').next().unwrap().to_owned())
+            .collect()
+    };
+    (guard, outcomes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_its_end() {
+    for (size, time, text) in [
+        (3000, 60_000, "The tool's result is too large to send"),
+        (usize::MAX, 500, "The tool did not finish in time"),
+    ] {
+        let (_guard, logged) = log();
+        let server = server_of(|cx| async move {
+            cx.progress(1, None, "");
+            ms(600).await;
+            json!("x".repeat(1000))
+        });
+        let deadline = SystemTime::now() + Duration::from_millis(time);
+        let invocation = Invocation {
+            max_response_size: size,
+            deadline: Some(deadline),
+            ..streaming()
+        };
+        let response = send(server, &json!("t"), STREAMS, invocation).await;
+        let mut body = response.into_body();
+        assert!(body.frame().await.is_some());
+        assert_eq!(logged(), [""; 0]);
+        let rest = body.collect().await.unwrap().to_bytes();
+        let rest = String::from_utf8_lossy(&rest);
+        assert!(rest.contains(text), "{rest}");
+        assert_eq!(logged(), ["failure"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_stream_ends_its_call_and_is_logged_as_abandoned() {
+    let (_guard, logged) = log();
+    let running = Arc::new(());
+    let held = Arc::downgrade(&running);
+    let server = server(move |cx| {
+        let running = held.upgrade();
+        async move {
+            cx.progress(1, None, "");
+            pending::<()>().await;
+            drop(running);
+        }
+    });
+    let mut body = ask(server).await.into_body();
+    assert!(body.frame().await.is_some());
+    assert_eq!(Arc::strong_count(&running), 2);
+    drop(body);
+    assert_eq!(logged(), ["abandoned"]);
+    ms(10).await;
+    assert_eq!(Arc::strong_count(&running), 1);
 }
