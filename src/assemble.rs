@@ -20,7 +20,9 @@ use crate::{
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
     protocol::{
-        self, admission::AppState, large_bodies::LargeBodies, listed_tools::ModelNames,
+        self,
+        admission::{AppState, LargeBodies},
+        listed_tools::ModelNames,
         origin::AllowedOrigins,
     },
     quotas::counters::Quotas,
@@ -91,6 +93,8 @@ pub(crate) fn assemble(
         metrics: server.metrics,
     };
     let app = Arc::new(AppState {
+        info: server.info,
+        protocols: server.protocols,
         engine,
         observer: Arc::new(observer),
         wall_clock,
@@ -99,17 +103,18 @@ pub(crate) fn assemble(
         events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
         streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,
-        allowed_origins: AllowedOrigins::of(server.allowed_origins.unwrap_or_default()),
-        readers: server.readers.map(AllowedOrigins::of),
+        allowed_origins: AllowedOrigins(server.allowed_origins.unwrap_or_default()),
+        readers: server.readers.map(AllowedOrigins),
         names: ModelNames::default(),
+        #[cfg(feature = "explorer")]
         has_explorer,
         public_url,
         #[cfg(feature = "sign-in")]
         authorization_server,
     });
-    let router = protocol::router(Arc::clone(&app), &server.protocols, &server.info);
-    let changes = server.router_changes.into_iter();
-    let router = changes.fold(router, |router, change| change(router));
+    let router = protocol::router(Arc::clone(&app));
+    let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
+    let router = server.router_changes.into_iter().fold(router, apply);
     let router = with_base_path(server.base_path.as_deref(), router, has_explorer);
     (router, app)
 }

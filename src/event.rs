@@ -31,8 +31,8 @@ use crate::{
     call::background::Ticket,
     protocol::{
         admission::AppState,
-        direct::{Admission, EventCall},
-        direct_calls, tasks,
+        answer_direct_call,
+        driver::{self, Admission, EventCall},
     },
 };
 pub(crate) use agentcore::read_client_context;
@@ -148,7 +148,7 @@ pub(crate) async fn invoke(
                 admission: Admission::Admitted(Caller::Invoker),
                 invocation,
             };
-            return Ok(answer(direct_calls::answer(app, call).await));
+            return Ok(answer(answer_direct_call(app, call).await));
         }
     };
     let streams = app.streaming.contains(&kind);
@@ -199,7 +199,7 @@ async fn perform_task(
 
     let unknown = || diagnostic(UNSUPPORTED_EVENT, "The event belongs to no task.");
     let event: TaskEvent = serde_json::from_str(event).map_err(|_| unknown())?;
-    match tasks::perform(app, &event.lambda_tools, invocation).await {
+    match driver::perform(app, &event.lambda_tools, invocation).await {
         Ok(true) => Ok(answer(Bytes::from_static(b"null"))),
         Ok(false) => Err(unknown()),
         Err(cause) => Err(diagnostic("TaskNotStarted", cause.to_string())),

@@ -11,16 +11,14 @@ mod body;
 mod challenges;
 mod codec;
 mod cors;
-pub(crate) mod direct;
+pub(crate) mod driver;
 mod encoded_list;
 mod exchange;
-#[cfg_attr(not(feature = "explorer"), path = "protocol/explorer/off.rs")]
+#[cfg(feature = "explorer")]
 pub(crate) mod explorer;
-mod http;
 mod idempotency_key;
 mod json_response;
 mod jsonrpc;
-pub(crate) mod large_bodies;
 pub(crate) mod listed_tools;
 mod mcp;
 mod opentool;
@@ -33,7 +31,6 @@ mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
-pub(crate) mod tasks;
 #[cfg(feature = "oauth")]
 mod user_page;
 pub(crate) mod wording;
@@ -42,7 +39,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::Request,
+    extract::{Request, State},
     http::{Method, Uri},
     middleware,
 };
@@ -54,9 +51,9 @@ use mcp::McpCodec;
 pub(crate) use mcp::agentcore;
 use opentool::OpenToolCodec;
 use oxp::OxpCodec;
-pub(crate) use oxp::direct as direct_calls;
 #[cfg(feature = "openapi")]
 pub(crate) use oxp::openapi::document as openapi;
+pub(crate) use oxp::{answer_direct_call, is_schema_of_call};
 
 use crate::{ServerInfo, json};
 
@@ -90,9 +87,9 @@ impl Protocol {
 
     fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
         match self {
-            Self::Oxp => http::mount(router, OxpCodec::new(info)),
-            Self::Mcp => http::mount(router, McpCodec::new(info)),
-            Self::OpenTool => http::mount(router, OpenToolCodec::new(info)),
+            Self::Oxp => driver::mount(router, OxpCodec::new(info)),
+            Self::Mcp => driver::mount(router, McpCodec::new(info)),
+            Self::OpenTool => driver::mount(router, OpenToolCodec::new(info)),
         }
     }
 
@@ -128,35 +125,36 @@ impl Protocol {
 }
 
 /// Returns the routes of the served protocols, and those for users who authorize tools.
-pub(crate) fn router(app: Arc<AppState>, served: &[Protocol], info: &ServerInfo) -> Router {
-    let router = served.iter().fold(Router::new(), |router, protocol| {
-        protocol.mount(router, info)
-    });
+pub(crate) fn router(app: Arc<AppState>) -> Router {
+    let served = app.protocols.iter();
+    let router = served.fold(Router::new(), |router, it| it.mount(router, &app.info));
     #[cfg(feature = "oauth")]
     let router = match &app.engine.broker {
-        Some(broker) => router.merge(challenges::routes(
-            Arc::clone(&app),
-            Arc::clone(broker),
-            info,
-        )),
+        Some(broker) => router.merge(challenges::routes(&app, broker)),
         None => router,
     };
     #[cfg(feature = "oidc")]
-    let router = router.merge(resource_metadata::routes(&app, served, info));
+    let router = router.merge(resource_metadata::routes(&app));
     #[cfg(feature = "sign-in")]
     let router = match &app.authorization_server {
-        Some(issuer) => router.merge(authorization_server::routes(&app, issuer, served, info)),
+        Some(issuer) => router.merge(authorization_server::routes(&app, issuer)),
         None => router,
     };
-    let declarations: Arc<[_]> = served.iter().map(|it| it.declaration()).collect();
-    let router = router.method_not_allowed_fallback(async || problem::method_not_allowed());
+    let others = Router::new();
+    #[cfg(feature = "explorer")]
     let others = if app.has_explorer {
-        explorer::routes(Arc::clone(&app), served, info)
+        explorer::routes()
     } else {
-        Router::new()
+        others
     };
-    let others = others.fallback(async move || problem::not_found(&declarations));
-    let router = router.with_state(Arc::clone(&app)).fallback_service(others);
+    let others = others
+        .fallback(async |State(app): State<Arc<AppState>>| problem::not_found(&app.protocols))
+        .method_not_allowed_fallback(async || problem::method_not_allowed())
+        .with_state(Arc::clone(&app));
+    let router = router
+        .method_not_allowed_fallback(async || problem::method_not_allowed())
+        .with_state(Arc::clone(&app))
+        .fallback_service(others);
     let declared = router.clone();
     router
         .fallback(move |request| declared.oneshot(without_slash(request)))

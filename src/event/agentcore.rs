@@ -22,7 +22,7 @@ use crate::{
     protocol::{
         admission::AppState,
         agentcore::{self, GatewayCall},
-        direct::{Admission, EventCall},
+        driver::{Admission, EventCall},
     },
     store::hash_of_texts,
 };

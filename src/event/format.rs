@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{EventKind, json::repaired, protocol::direct_calls};
+use crate::{EventKind, json::repaired, protocol::is_schema_of_call};
 
 /// The sources of the events that schedules send by default, and of a Serverless plugin's.
 const WARMERS: [&str; 3] = ["aws.events", "aws.scheduler", "serverless-plugin-warmup"];
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
                 "tool_id" => Some(EventFormat::Direct),
                 "jsonrpc" => Some(EventFormat::Message),
                 "$schema" => match map.next_value::<Option<String>>()?.as_deref() {
-                    Some(schema) if direct_calls::has_schema(schema) => Some(EventFormat::Direct),
+                    Some(schema) if is_schema_of_call(schema) => Some(EventFormat::Direct),
                     _ => None,
                 },
                 "source" | "warmer" => {

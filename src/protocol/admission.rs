@@ -1,6 +1,6 @@
 //! The state of a server, and the admission of requests: their origin, their caller and their body.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, HttpBody},
@@ -11,10 +11,13 @@ use bytes::Bytes;
 use http::Extensions;
 use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use super::{
-    large_bodies::LargeBodies,
+    Protocol,
     listed_tools::{ListedTools, ModelNames},
     origin::AllowedOrigins,
     problem::UNDECODABLE,
@@ -26,7 +29,7 @@ use crate::arrival::Invocation;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind,
+    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind, ServerInfo,
     arrival::Arrival,
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
@@ -40,6 +43,10 @@ const LARGEST_HEALTH_CHECK: u64 = 1024;
 
 /// The state that every request needs.
 pub(crate) struct AppState {
+    /// The server's description for its users and for models.
+    pub(crate) info: ServerInfo,
+    /// The protocols that are served.
+    pub(crate) protocols: Vec<Protocol>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) observer: Arc<Observer>,
     /// The clock for checking credentials, which runs even while events are recorded.
@@ -57,6 +64,7 @@ pub(crate) struct AppState {
     /// The kinds of events whose responses are streams.
     pub(crate) streaming: Vec<EventKind>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
+    #[cfg(feature = "explorer")]
     pub(crate) has_explorer: bool,
     pub(crate) public_url: PublicUrl,
     #[cfg(feature = "sign-in")]
@@ -131,12 +139,8 @@ impl AppState {
         server_url: Option<&'a str>,
     ) -> ListedTools<'a> {
         let engine = &self.engine;
-        let tools = ListedTools::complete(&engine.toolkit, &engine.auth, server_url);
-        if engine.lists_callable {
-            tools.callable_by(reader)
-        } else {
-            tools
-        }
+        let reader = engine.lists_callable.then_some(reader);
+        ListedTools::new(&engine.toolkit, &engine.auth, server_url, reader)
     }
 
     /// Authenticates a request, then reads its body. A health check needs no credentials.
@@ -215,5 +219,62 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
         Err(error) => Err(Refusal::malformed(UNDECODABLE, error.to_string())),
+    }
+}
+
+/// A body is large if it has more bytes than this. Others need no room.
+const LARGE: u32 = 32 * 1024;
+
+/// The room for large bodies: for one of the maximum size, or for several that are smaller.
+///
+/// A value of JSON takes many times its size in memory while it is decoded and checked. So the
+/// bodies of which that is true at once have a limit in bytes, and the others wait.
+pub(crate) struct LargeBodies(Arc<Semaphore>);
+
+impl LargeBodies {
+    pub(crate) fn new(bytes: usize) -> Self {
+        // More bytes than a semaphore can count are no limit.
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Waits for room for a body of this size, no longer than `limit`.
+    async fn room_for(
+        &self,
+        size: usize,
+        limit: Duration,
+    ) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        if size <= LARGE {
+            return Ok(None);
+        }
+        let room = Arc::clone(&self.0).acquire_many_owned(size);
+        let room = timeout(limit, room).await.ok().and_then(Result::ok);
+        room.map(Some).ok_or(Rejection::Busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn large_bodies_wait_for_room_and_small_ones_need_none() {
+        // Any size may be the limit.
+        LargeBodies::new(usize::MAX);
+        let bodies = LargeBodies::new(100_000);
+        let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
+        let first = bodies.room_for(60_000, short).await.ok().flatten();
+        let busy = bodies.room_for(60_000, short).await.err();
+        let busy = busy.expect("there is no room for both");
+        assert!(matches!(busy, Rejection::Busy) && busy.is_temporary());
+        assert!(matches!(bodies.room_for(40_000, short).await, Ok(Some(_))));
+        assert!(matches!(bodies.room_for(32 * 1024, short).await, Ok(None)));
+        let release = async {
+            tokio::time::sleep(short).await;
+            drop(first);
+        };
+        let (next, ()) = tokio::join!(bodies.room_for(100_000, long), release);
+        assert!(matches!(next, Ok(Some(_))));
+        assert!(bodies.room_for(40_000, short).await.is_err());
     }
 }

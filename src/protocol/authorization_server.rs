@@ -21,14 +21,12 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    Protocol,
     admission::AppState,
-    codec::Declaration,
     cors,
     json_response::{insert, json_response, to_json},
-    pages::{form_in, limited, redirect},
     problem,
-    resource_metadata::prefixes_of,
+    resource_metadata::is_prefix,
+    user_page::{form_in, limited, redirect},
 };
 use crate::{
     ServerInfo, StoreError,
@@ -54,23 +52,14 @@ const UNREADABLE: SignInPage = SignInPage::Request("the form cannot be read");
 struct Endpoints {
     app: Arc<AppState>,
     server: Arc<AuthorizationServer>,
-    info: Arc<ServerInfo>,
-    declarations: Arc<[&'static Declaration]>,
 }
 
 /// Returns the routes.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(
     app: &Arc<AppState>,
     issuer: &Arc<AuthorizationServer>,
-    served: &[Protocol],
-    info: &ServerInfo,
 ) -> Router<S> {
-    let endpoints = Endpoints {
-        app: Arc::clone(app),
-        server: Arc::clone(issuer),
-        info: Arc::new(info.clone()),
-        declarations: served.iter().map(|it| it.declaration()).collect(),
-    };
+    let (app, server) = (Arc::clone(app), Arc::clone(issuer));
     let router = WELL_KNOWN.into_iter().fold(Router::new(), |router, path| {
         // RFC 8414, 3.1: the path of the issuer follows the well-known one.
         let below = format!("{path}/{{*path}}");
@@ -83,18 +72,12 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(
         .route("/token", post(token).options(cors::with_anyone))
         .route("/register", post(register).options(cors::with_anyone))
         .route("/revoke", post(revoke).options(cors::with_anyone))
-        .with_state(endpoints)
-}
-
-impl Endpoints {
-    fn base_url(&self, request: &Request) -> Option<String> {
-        self.app.base_url(request.extensions())
-    }
+        .with_state(Endpoints { app, server })
 }
 
 /// Returns a response that pages of any origin may read.
 fn public(status: StatusCode, body: &Value, caching: &'static str) -> Response {
-    let mut response = json_response(status, to_json(body).into());
+    let mut response = json_response(status, to_json(body));
     let headers = response.headers_mut();
     insert(headers, &[("access-control-allow-origin", "*")]);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
@@ -103,21 +86,15 @@ fn public(status: StatusCode, body: &Value, caching: &'static str) -> Response {
 
 async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
     let path = request.uri().path().trim_end_matches('/');
-    let prefix = WELL_KNOWN
-        .into_iter()
-        .find_map(|known| path.strip_prefix(known));
-    let is_served = |prefix: &str| {
-        prefixes_of(&it.app.public_url)
-            .iter()
-            .any(|it| it == prefix)
-    };
-    match it.base_url(&request) {
-        Some(base) if prefix.is_some_and(is_served) => public(
-            StatusCode::OK,
-            &it.server.metadata(&base),
-            "public, max-age=300",
-        ),
-        _ => problem::not_found(&it.declarations),
+    let mut known = WELL_KNOWN.into_iter();
+    let prefix = known.find_map(|known| path.strip_prefix(known));
+    let is_served = prefix.is_some_and(|prefix| is_prefix(&it.app.public_url, prefix));
+    match it.app.base_url(request.extensions()) {
+        Some(base) if is_served => {
+            let body = it.server.metadata(&base);
+            public(StatusCode::OK, &body, "public, max-age=300")
+        }
+        _ => problem::not_found(&it.app.protocols),
     }
 }
 
@@ -133,17 +110,17 @@ async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
     if request.method() != Method::GET {
         return problem::method_not_allowed();
     }
-    let Some(base) = it.base_url(&request) else {
-        return problem::not_found(&it.declarations);
+    let Some(base) = it.app.base_url(request.extensions()) else {
+        return problem::not_found(&it.app.protocols);
     };
     let query = request.uri().query().unwrap_or_default();
     let browser = Browser::new(&base, request.headers());
-    browser_response(it.server.authorize(query, browser).await, &it.info)
+    browser_response(it.server.authorize(query, browser).await, &it.app.info)
 }
 
 async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
-    let Some(base) = it.base_url(&request) else {
-        return problem::not_found(&it.declarations);
+    let Some(base) = it.app.base_url(request.extensions()) else {
+        return problem::not_found(&it.app.protocols);
     };
     let (parts, body) = request.into_parts();
     let browser = Browser::new(&base, &parts.headers);
@@ -151,7 +128,7 @@ async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
         Some(form) => it.server.consent(&form, browser).await,
         None => Ok(BrowserResponse::Page(UNREADABLE)),
     };
-    browser_response(response, &it.info)
+    browser_response(response, &it.app.info)
 }
 
 /// Returns the server whose sign-in a provider's redirect belongs to.
@@ -194,7 +171,7 @@ pub(super) fn browser_response(
 }
 
 async fn token(State(it): State<Endpoints>, request: Request) -> Response {
-    let base = it.base_url(&request);
+    let base = it.app.base_url(request.extensions());
     let (form, authenticates) = form_of(request).await;
     let answer = match (&base, &form) {
         (Some(base), Some(form)) => it.server.token(form, base).await,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::{
     encoded_list::EncodedList,
@@ -17,23 +17,29 @@ use crate::{
     call::{Call, Engine, Outcome, rejection::Rejection},
     idempotency::deduplication::task::{Task, TaskId},
     observe::request_log::RequestNames,
-    tool::toolkit::ToolEntry,
+    tool::toolkit::{ToolEntry, closest_name},
 };
 
 /// The part that each protocol implements: decoding requests and encoding responses.
 pub(super) trait Codec: Sized + Send + Sync + 'static {
     const DECLARATION: &'static Declaration;
 
-    /// The format of a response, as its request determines it: its dialect and its id. The default
-    /// is for a request that was not decoded.
+    /// The format of a response, as its request determines it: its dialect and its id.
     type Format: Default + Send + Sync + 'static;
 
-    /// Decodes a request, which may be of any size and may be invalid.
+    /// Returns the format of a response to a request that was not decoded.
+    fn undecoded(_: Purpose) -> Self::Format {
+        Self::Format::default()
+    }
+
+    /// Decodes a request, which may be of any size and may be invalid. What could be read of the
+    /// format goes into `format`, which is at first that of a request that was not decoded.
     fn decode(
         &self,
         purpose: Purpose,
         request: &EncodedRequest<'_>,
-    ) -> DecodedRequest<Self::Format>;
+        format: &mut Self::Format,
+    ) -> Operation;
 
     /// Returns true for the body of a health check, which needs no credentials.
     fn is_health_check(_: &[u8]) -> bool {
@@ -52,7 +58,7 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn list(&self, format: &Self::Format, tools: &ListedTools<'_>) -> Arc<EncodedList>;
 
     /// Returns the response if the list is too large.
-    fn list_error(&self, format: &Self::Format, detail: &str) -> (StatusCode, Vec<u8>);
+    fn list_error(&self, format: &Self::Format, detail: &str) -> Reply;
 
     /// Returns the chunks to send before the outcome of a call, as they become known, if the client
     /// wants any; only asked for responses that can be streams. The first one makes the response a
@@ -61,14 +67,17 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
         None
     }
 
-    fn outcome(&self, format: &Self::Format, outcome: &Outcome) -> (StatusCode, Vec<u8>);
+    fn outcome(&self, format: &Self::Format, outcome: &Outcome) -> Reply;
 
-    fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> (StatusCode, Vec<u8>);
+    fn refusal(&self, format: &Self::Format, refusal: &Refusal) -> Reply;
 }
+
+/// The status and the body of a response.
+pub(super) type Reply = (StatusCode, Vec<u8>);
 
 /// Returns a response with the protocol's fixed headers.
 pub(super) fn reply<P: Codec>(status: StatusCode, body: Vec<u8>) -> Response {
-    let mut response = json_response(status, body.into());
+    let mut response = json_response(status, body);
     insert(response.headers_mut(), P::DECLARATION.fixed_headers);
     response
 }
@@ -88,6 +97,11 @@ pub(super) struct Declaration {
     /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
+    /// Additional paths, which are not advertised.
+    pub(super) aliases: &'static [Route],
+    /// True if all other methods of the paths are requests as well; otherwise, the router rejects
+    /// them.
+    pub(super) takes_all_methods: bool,
     /// The path that access tokens are issued for, after the server's URL.
     pub(super) resource_path: &'static str,
     /// The headers of every list.
@@ -110,6 +124,8 @@ impl Declaration {
     pub(super) const BASE: Self = Self {
         title: None,
         routes: &[],
+        aliases: &[],
+        takes_all_methods: false,
         resource_path: "",
         list_headers: &[],
         request_headers: &[],
@@ -119,10 +135,9 @@ impl Declaration {
         secrets: &[],
     };
 
-    /// Returns the methods and paths of the routes, without aliases.
+    /// Returns the methods and paths of the routes.
     pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
-        let routes = self.routes.iter().filter(|route| !route.is_alias);
-        routes.map(|route| (&route.method, route.path))
+        self.routes.iter().map(|route| (&route.method, route.path))
     }
 }
 
@@ -131,39 +146,15 @@ pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) purpose: Purpose,
-    /// True for an additional path of a route, which is not advertised.
-    pub(super) is_alias: bool,
-    /// The purpose of all other methods of the path; without one, the router rejects them.
-    pub(super) others: Option<Purpose>,
 }
 
 impl Route {
-    pub(super) const fn get(path: &'static str, purpose: Purpose) -> Self {
-        Self::new(Method::GET, path, purpose)
-    }
-
-    pub(super) const fn post(path: &'static str, purpose: Purpose) -> Self {
-        Self::new(Method::POST, path, purpose)
-    }
-
-    const fn new(method: Method, path: &'static str, purpose: Purpose) -> Self {
+    pub(super) const fn new(method: Method, path: &'static str, purpose: Purpose) -> Self {
         Self {
             method,
             path,
             purpose,
-            is_alias: false,
-            others: None,
         }
-    }
-
-    pub(super) const fn alias(mut self) -> Self {
-        self.is_alias = true;
-        self
-    }
-
-    pub(super) const fn others(mut self, purpose: Purpose) -> Self {
-        self.others = Some(purpose);
-        self
     }
 }
 
@@ -172,16 +163,15 @@ impl Route {
 pub(super) enum Purpose {
     /// A health check: needs no credentials and is not logged.
     Health,
-    /// The version: needs credentials and is logged only if it is rejected.
-    Version,
+    /// A fixed response, with its name in the log: needs credentials and is logged only if it is
+    /// rejected.
+    Fixed(&'static str),
     /// The list of tools, with the operation's name in the log.
     List(&'static str),
     /// A call, with the name of the request's span.
     Call(&'static str),
     /// An event that is a call by itself, with the name of its span.
     Event(&'static str),
-    /// A method that is not served; needs credentials.
-    Unsupported,
 }
 
 impl Purpose {
@@ -189,10 +179,8 @@ impl Purpose {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Health => "health",
-            Self::Version => "version",
-            Self::List(name) => name,
+            Self::Fixed(name) | Self::List(name) => name,
             Self::Call(_) | Self::Event(_) => "call",
-            Self::Unsupported => "unsupported",
         }
     }
 
@@ -204,28 +192,10 @@ impl Purpose {
     }
 }
 
-/// A response that needs no engine. Without a body it has no content type.
-pub(super) struct Reply {
-    pub(super) status: StatusCode,
-    pub(super) body: Vec<u8>,
-    pub(super) headers: &'static [(&'static str, &'static str)],
-}
-
-impl Reply {
-    pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Self {
-        Self {
-            status,
-            body,
-            headers: &[],
-        }
-    }
-}
-
 /// A request to be decoded: an HTTP request, or an event that is a call by itself.
 pub(super) struct EncodedRequest<'a> {
     pub(super) headers: &'a HeaderMap,
     pub(super) uri: &'a Uri,
-    pub(super) extensions: &'a Extensions,
     pub(super) body: &'a [u8],
     pub(super) engine: &'a Arc<Engine>,
     pub(super) caller: &'a Caller,
@@ -239,12 +209,15 @@ pub(super) struct EncodedRequest<'a> {
 impl EncodedRequest<'_> {
     /// Returns the tool whose newest version has this name.
     pub(super) fn tool_named(&self, name: &str) -> Option<&ToolEntry> {
-        self.names.tool_of(name, &self.engine.toolkit)
+        self.names.index(&self.engine.toolkit).get(name)
     }
 
     /// Returns the name in the caller's list that is closest.
     pub(super) fn closest_name(&self, name: &str) -> Option<String> {
-        self.names.closest(name, self.engine, self.caller)
+        let names = self.names.index(&self.engine.toolkit);
+        let is_listed = |entry: &ToolEntry| self.engine.is_listed(entry, self.caller);
+        let listed = names.iter().filter(|(_, entry)| is_listed(entry));
+        closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
     }
 
     /// Rejects a call of an unknown name. `similar` is the name to look for among the known ones.
@@ -267,18 +240,12 @@ impl EncodedRequest<'_> {
     }
 }
 
-/// A request as far as it could be read.
-pub(super) struct DecodedRequest<F> {
-    pub(super) format: F,
-    pub(super) operation: Operation,
-}
-
 /// The operation that a request leads to.
 pub(super) enum Operation {
     Call(Box<Call>),
     List,
-    /// A response that needs no engine.
-    Respond(Reply),
+    /// A response that needs no engine. Without a body, it has no content type.
+    Respond(StatusCode, Vec<u8>),
     Task(TaskRequest),
     /// A request that the protocol refuses in its own words.
     Refuse(OwnRefusal),

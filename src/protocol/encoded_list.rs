@@ -6,12 +6,12 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use axum::{body::Body, response::Response};
+use axum::response::Response;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH},
+    header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH},
     request::Parts,
 };
 use serde::Serialize;
@@ -59,9 +59,9 @@ impl EncodedList {
     pub(super) fn response(&self, request: &Parts, largest: usize) -> Option<Response> {
         let is_get = [Method::GET, Method::HEAD].contains(&request.method);
         let mut response = if is_get && self.is_known_to(&request.headers) {
-            not_modified()
+            json_response(StatusCode::NOT_MODIFIED, Bytes::new())
         } else if self.fits(largest) {
-            json_response(StatusCode::OK, self.body.clone().into())
+            json_response(StatusCode::OK, self.body.clone())
         } else {
             return None;
         };
@@ -120,11 +120,4 @@ impl<K: Eq + Hash> KeptLists<K> {
         }
         Arc::clone(lists.entry(key).or_insert_with(encode))
     }
-}
-
-/// Creates a 304 response, without a body and therefore without a type (RFC 9110, section 15.4.5).
-fn not_modified() -> Response {
-    let mut response = json_response(StatusCode::NOT_MODIFIED, Body::empty());
-    response.headers_mut().remove(CONTENT_TYPE);
-    response
 }

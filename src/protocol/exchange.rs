@@ -8,17 +8,14 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    HeaderMap, HeaderValue, StatusCode,
+    header::{ACCEPT_ENCODING, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
 use super::{
     admission::{AppState, AuthenticatedRequest},
     body::streamed,
-    codec::{
-        Codec, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, TaskRequest, reply,
-        streamed_reply,
-    },
+    codec::{Codec, EncodedRequest, Operation, Purpose, TaskRequest, reply, streamed_reply},
     json::{max_values, repaired},
     json_response::insert,
     refusal::{LONGEST_RETRY, Refusal},
@@ -34,13 +31,6 @@ use crate::{
     tool::reason::Reason,
     wire,
 };
-
-/// The mark of a replayed response.
-const REPLAY: HeaderName = HeaderName::from_static(wire::REPLAY);
-
-/// The state of a quota, and its definition.
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The response headers that clients read, common to all protocols.
 pub(super) const RESPONSE_HEADERS: &[&str] = &[
@@ -60,8 +50,7 @@ pub(super) struct Exchange<P> {
     protocol: Arc<P>,
     arrival: Arrival,
     log: RequestLog,
-    /// The path that access tokens are issued for, after the server's URL.
-    resource_path: &'static str,
+    purpose: Purpose,
 }
 
 impl<P: Codec> Exchange<P> {
@@ -78,10 +67,7 @@ impl<P: Codec> Exchange<P> {
             app: Arc::clone(app),
             protocol,
             arrival: arrival.clone(),
-            resource_path: match purpose {
-                Purpose::Event(_) => "",
-                _ => P::DECLARATION.resource_path,
-            },
+            purpose,
         }
     }
 
@@ -89,16 +75,13 @@ impl<P: Codec> Exchange<P> {
     /// was not decoded.
     pub(super) async fn respond(
         mut self,
-        purpose: Purpose,
         admitted: Result<AuthenticatedRequest, Refusal>,
-        undecoded: &P::Format,
     ) -> Response {
         let mut request = match admitted {
             Ok(request) => request,
-            Err(refusal) => return self.refuse(undecoded, refusal),
+            Err(refusal) => return self.refuse(&P::undecoded(self.purpose), refusal),
         };
-        let decoded = self.decode(purpose, &request);
-        let (mut format, operation) = (decoded.format, decoded.operation);
+        let (mut format, operation) = self.decode(&request);
         self.log.set_caller(P::dialect(&format), &request.caller);
         if let Some(headers) = P::trace_headers(&format) {
             self.log.set_trace(headers, None);
@@ -119,9 +102,9 @@ impl<P: Codec> Exchange<P> {
                 self.log.set_list();
                 self.list(&format, &request)
             }
-            Operation::Respond(it) => {
+            Operation::Respond(status, body) => {
                 self.log.discard();
-                respond::<P>(it)
+                reply::<P>(status, body)
             }
             Operation::Task(it) => self.task(it, &request.caller).await,
             Operation::Refuse(it) => {
@@ -139,17 +122,12 @@ impl<P: Codec> Exchange<P> {
 
     /// Decodes a request. A body that serde refuses, but other readers may take, is repaired only if it
     /// would be refused.
-    fn decode(
-        &self,
-        purpose: Purpose,
-        request: &AuthenticatedRequest,
-    ) -> DecodedRequest<P::Format> {
+    fn decode(&self, request: &AuthenticatedRequest) -> (P::Format, Operation) {
         let app = &self.app;
         let decode = |body: &[u8]| {
             let encoded = EncodedRequest {
                 headers: &request.parts.headers,
                 uri: &request.parts.uri,
-                extensions: &request.parts.extensions,
                 body,
                 engine: &app.engine,
                 caller: &request.caller,
@@ -157,10 +135,12 @@ impl<P: Codec> Exchange<P> {
                 max_values: max_values(app.max_request_size),
                 max_response_size: self.arrival.invocation.max_response_size(),
             };
-            self.protocol.decode(purpose, &encoded)
+            let mut format = P::undecoded(self.purpose);
+            let operation = self.protocol.decode(self.purpose, &encoded, &mut format);
+            (format, operation)
         };
         let decoded = decode(&request.body);
-        let body = match decoded.operation {
+        let body = match decoded.1 {
             Operation::Refuse(_) | Operation::Reject(..) => repaired(&request.body),
             _ => None,
         };
@@ -196,7 +176,7 @@ impl<P: Codec> Exchange<P> {
         let mut response = reply::<P>(status, body);
         if outcome.is_replay {
             let headers = response.headers_mut();
-            headers.insert(REPLAY, HeaderValue::from_static("true"));
+            headers.insert(wire::REPLAY, HeaderValue::from_static("true"));
         }
         response
     }
@@ -227,12 +207,17 @@ impl<P: Codec> Exchange<P> {
             Err(error) => Err((Reason::Unprotected, error.to_string())),
         };
         self.log.write_task(it.name, tool);
-        respond::<P>((it.reply)(found))
+        let (status, body) = (it.reply)(found);
+        reply::<P>(status, body)
     }
 
     fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
         let base = self.arrival.invocation.base_url.as_deref();
-        let refusal = self.app.with_sign_in(refusal, base, self.resource_path);
+        let resource_path = match self.purpose {
+            Purpose::Event(_) => "",
+            _ => P::DECLARATION.resource_path,
+        };
+        let refusal = self.app.with_sign_in(refusal, base, resource_path);
         log_refusal(&refusal, &mut self.log);
         response_to_refused(&*self.protocol, format, &refusal)
     }
@@ -286,9 +271,9 @@ fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u6
     let (subject, limit) = (&quota.subject, quota.limit);
     let window = quota.window.as_secs();
     for (name, value) in [
-        (RATE_LIMIT, format!("\"{subject}\";r=0;t={seconds}")),
+        ("ratelimit", format!("\"{subject}\";r=0;t={seconds}")),
         (
-            RATE_LIMIT_POLICY,
+            "ratelimit-policy",
             format!("\"{subject}\";q={limit};w={window}"),
         ),
     ] {
@@ -296,14 +281,4 @@ fn insert_rate_limit(headers: &mut HeaderMap, quota: &ExceededQuota, seconds: u6
             headers.insert(name, value);
         }
     }
-}
-
-fn respond<P: Codec>(it: Reply) -> Response {
-    let is_empty = it.body.is_empty();
-    let mut response = reply::<P>(it.status, it.body);
-    if is_empty {
-        response.headers_mut().remove(CONTENT_TYPE);
-    }
-    insert(response.headers_mut(), it.headers);
-    response
 }

@@ -1,6 +1,7 @@
 //! JSON responses, and headers that are always the same.
 
 use axum::{body::Body, response::Response};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
 use serde::Serialize;
 
@@ -9,9 +10,15 @@ pub(super) fn to_json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("our own bodies have string keys only")
 }
 
-/// Creates a JSON response.
-pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
-    response(status, "application/json", body)
+/// Creates a JSON response. Without a body, it has no content type.
+pub(super) fn json_response(status: StatusCode, body: impl Into<Bytes>) -> Response {
+    let body = body.into();
+    let is_empty = body.is_empty();
+    let mut response = response(status, "application/json", body.into());
+    if is_empty {
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    response
 }
 
 /// Returns a response whose body has this media type.

@@ -38,12 +38,10 @@ pub(super) struct RpcError {
 
 impl RpcError {
     pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
-        let message = message.into();
-        let data = None;
         Self {
             code,
-            message,
-            data,
+            message: message.into(),
+            data: None,
         }
     }
 }

@@ -6,17 +6,13 @@
 //! progress.
 
 pub(crate) mod agentcore;
-mod call;
 mod catalogue;
-mod content;
 mod elicitation;
-mod error;
 mod format;
 mod progress;
 mod rejection;
 mod request;
 mod response;
-mod revision;
 mod schema;
 mod tasks;
 mod transport;
@@ -24,11 +20,11 @@ mod transport;
 use std::sync::Arc;
 
 use axum::body::Body;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
+    codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
     encoded_list::EncodedList,
     jsonrpc::{INTERNAL_ERROR, RpcError},
     listed_tools::ListedTools,
@@ -39,11 +35,11 @@ use crate::{
     call::{Call, Engine, Outcome},
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
-use catalogue::{Catalogue, ListResult, TTL_MS};
+use agentcore::GatewayCall;
+use catalogue::{KeptPages, ListResult, TTL_MS, pages};
 use format::McpFormat;
 use response::meta_of;
-use revision::Revision;
-use transport::TASKS;
+use transport::{Revision, TASKS};
 
 const CALL: Purpose = Purpose::Call("POST /mcp");
 
@@ -52,16 +48,17 @@ pub(super) struct McpCodec {
     info: ServerInfo,
     /// The server as every modern result names it.
     server_info: Value,
-    catalogue: Catalogue,
+    pages: KeptPages,
+    /// The call of an event, for which alone this codec was made.
+    gateway: Option<GatewayCall>,
 }
 
 impl Codec for McpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("MCP"),
-        routes: &[
-            // GET and DELETE are for streams and sessions, which this server does not have.
-            Route::post("/mcp", CALL).others(Purpose::Unsupported),
-        ],
+        routes: &[Route::new(Method::POST, "/mcp", CALL)],
+        // GET and DELETE are for streams and sessions, which this server does not have.
+        takes_all_methods: true,
         resource_path: "/mcp",
         request_headers: &[
             IDEMPOTENCY_KEY,
@@ -74,18 +71,23 @@ impl Codec for McpCodec {
 
     type Format = McpFormat;
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<McpFormat> {
+    fn undecoded(purpose: Purpose) -> McpFormat {
         match purpose {
-            Purpose::Call(_) => request::decode(request, self),
-            Purpose::Event(_) => agentcore::decode(request),
-            _ => DecodedRequest {
-                format: McpFormat::default(),
-                operation: Operation::Respond(Reply {
-                    status: StatusCode::METHOD_NOT_ALLOWED,
-                    body: Vec::new(),
-                    headers: &[("allow", "POST")],
-                }),
-            },
+            Purpose::Event(_) => agentcore::bare(),
+            _ => McpFormat::default(),
+        }
+    }
+
+    fn decode(
+        &self,
+        purpose: Purpose,
+        request: &EncodedRequest<'_>,
+        format: &mut McpFormat,
+    ) -> Operation {
+        match (purpose, &self.gateway) {
+            (_, Some(gateway)) => agentcore::decode(request, gateway, format),
+            (Purpose::Call(_), None) => request::decode(request, self, format),
+            _ => Operation::Respond(StatusCode::METHOD_NOT_ALLOWED, Vec::new()),
         }
     }
 
@@ -105,9 +107,8 @@ impl Codec for McpCodec {
     }
 
     fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        let pages = self.catalogue.pages(tools);
-        let meta = meta_of(format, &self.server_info);
-        let result = ListResult::of(&pages, format.page, format.is_modern(), meta);
+        let pages = pages(&self.pages, tools);
+        let result = ListResult::of(format, &pages);
         EncodedList::new(response::encode(format, &result))
     }
 
@@ -124,14 +125,14 @@ impl Codec for McpCodec {
 
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
         let body = match outcome.task.as_deref() {
-            Some(task) if format.takes_tasks => tasks::created(format, &self.server_info, task),
-            _ => response::encode_outcome(format, &self.server_info, outcome),
+            Some(task) if format.takes_tasks => tasks::created(format, task),
+            _ => response::encode_outcome(format, outcome),
         };
         (StatusCode::OK, body)
     }
 
     fn refusal(&self, format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-        rejection::encode_refusal(format, &self.server_info, refusal)
+        rejection::encode_refusal(format, refusal)
     }
 }
 
@@ -140,12 +141,13 @@ impl McpCodec {
         Self {
             info: info.clone(),
             server_info: json!({"name": info.title, "version": info.version}),
-            catalogue: Catalogue::default(),
+            pages: KeptPages::default(),
+            gateway: None,
         }
     }
 
     /// Returns the response to `initialize`.
-    fn initialization(&self, format: &McpFormat, recognizes_call_ids: bool) -> Vec<u8> {
+    fn initialization(&self, format: &McpFormat, engine: &Engine) -> Vec<u8> {
         let revision = format.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let mut result = json!({
             "protocolVersion": revision.as_str(),
@@ -153,7 +155,7 @@ impl McpCodec {
             "serverInfo": self.server_info,
             "instructions": self.info.description,
         });
-        if recognizes_call_ids {
+        if engine.deduplication.is_on() {
             result["_meta"] = json!({RECOGNIZES_CALL_IDS: true});
         }
         response::encode(format, &result)
@@ -175,7 +177,7 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        result["_meta"] = meta_of(format, &self.server_info);
+        result["_meta"] = meta_of(format);
         if engine.deduplication.is_on() {
             result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
         }

@@ -5,18 +5,16 @@
 //! expressed as text. Reference: OpenTool, Client and Server, parts 1 to 3.
 
 mod document;
-mod error;
 mod request;
 mod response;
-mod schema;
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
+    codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     jsonrpc::{INTERNAL_ERROR, RpcError},
@@ -25,6 +23,8 @@ use super::{
 };
 use crate::{ServerInfo, call::Outcome};
 use request::RpcFormat;
+
+const CALL: Purpose = Purpose::Call("POST /opentool/call");
 
 /// The codec of OpenTool 1.0.0.
 pub(super) struct OpenToolCodec {
@@ -45,26 +45,29 @@ impl Codec for OpenToolCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         title: Some("OpenTool"),
         routes: &[
-            Route::get("/opentool/version", Purpose::Version),
-            Route::get("/opentool/load", Purpose::List("load")),
-            Route::post("/opentool/call", Purpose::Call("POST /opentool/call")),
+            Route::new(Method::GET, "/opentool/version", Purpose::Fixed("version")),
+            Route::new(Method::GET, "/opentool/load", Purpose::List("load")),
+            Route::new(Method::POST, "/opentool/call", CALL),
         ],
         ..Declaration::BASE
     };
 
     type Format = RpcFormat;
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
-        let operation = match purpose {
-            Purpose::Health | Purpose::Version | Purpose::Unsupported => {
+    fn decode(
+        &self,
+        purpose: Purpose,
+        request: &EncodedRequest<'_>,
+        format: &mut RpcFormat,
+    ) -> Operation {
+        match purpose {
+            Purpose::Health | Purpose::Fixed(_) => {
                 let body = to_json(&json!({"version": self.info.version}));
-                Operation::Respond(Reply::json(StatusCode::OK, body))
+                Operation::Respond(StatusCode::OK, body)
             }
             Purpose::List(_) => Operation::List,
-            Purpose::Call(_) | Purpose::Event(_) => return request::call(request),
-        };
-        let format = RpcFormat::default();
-        DecodedRequest { format, operation }
+            Purpose::Call(_) | Purpose::Event(_) => request::call(request, format),
+        }
     }
 
     fn dialect(_: &RpcFormat) -> &'static str {
@@ -88,8 +91,6 @@ impl Codec for OpenToolCodec {
     }
 
     fn refusal(&self, format: &RpcFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-        let (status, code) = error::status_of(refusal);
-        let error = RpcError::new(code, error::message_of(refusal));
-        (status, response::encode_error(error, format.as_deref()))
+        response::encode_refusal(refusal, format.as_deref())
     }
 }

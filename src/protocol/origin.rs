@@ -13,13 +13,9 @@ const ALL: &str = "*";
 
 /// The allowed origins, besides the function's own and those of the machine that the page is on.
 #[derive(Default)]
-pub(crate) struct AllowedOrigins(Vec<String>);
+pub(crate) struct AllowedOrigins(pub(crate) Vec<String>);
 
 impl AllowedOrigins {
-    pub(crate) fn of(origins: Vec<String>) -> Self {
-        Self(origins)
-    }
-
     /// Returns true for a request from no web page, or from an allowed one. `own` are the
     /// function's URLs.
     pub(super) fn allow(&self, headers: &HeaderMap, own: [Option<&str>; 2]) -> bool {
@@ -68,44 +64,36 @@ mod tests {
 
     use super::*;
 
-    const NONE: [Option<&str>; 2] = [None; 2];
-    const OWN: [Option<&str>; 2] = [Some("https://tools.example/prod"), None];
-
-    fn request(origins: &[&'static str]) -> HeaderMap {
-        let origins = origins.iter();
-        let header = |origin: &&'static str| (ORIGIN, HeaderValue::from_static(origin));
+    /// Returns true for a request from these origins to a server with this setting and URL.
+    fn allows(setting: &str, origins: &[&'static str], own: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
-        for (name, value) in origins.map(header) {
-            headers.append(name, value);
+        for origin in origins {
+            headers.append(ORIGIN, HeaderValue::from_static(origin));
         }
-        headers
+        AllowedOrigins(vec![setting.to_owned()]).allow(&headers, [own, None])
     }
 
     #[test]
-    fn programs_and_known_pages_are_allowed() {
-        let allowed = AllowedOrigins::of(vec!["https://app.example".to_owned()]);
-        assert!(allowed.allow(&request(&[]), NONE));
+    fn programs_and_known_pages_are_allowed_and_other_pages_are_not() {
+        const APP: &str = "https://app.example";
+        const OWN: Option<&str> = Some("https://tools.example/prod");
+        assert!(allows(APP, &[], None));
         let origins = "https://app.example https://Tools.example http://localhost \
             http://localhost:6274 http://127.0.0.1:80 http://[::1]:1";
         for origin in origins.split(' ') {
-            assert!(allowed.allow(&request(&[origin]), OWN), "{origin}");
+            assert!(allows(APP, &[origin], OWN), "{origin}");
         }
-    }
-
-    #[test]
-    fn other_pages_are_not() {
-        let allowed = AllowedOrigins::of(vec!["https://app.example".to_owned()]);
         let origins = "null https://evil.example http://app.example http://tools.example \
             ftp://localhost https://app.example:8443 https://app.example.evil.example \
             http://localhost.evil.example http://localhost:6274.evil.example \
             http://localhost:+80 http://localhost@evil.example http://127.0.0.10";
         for origin in origins.split(' ').chain([""]) {
-            assert!(!allowed.allow(&request(&[origin]), OWN), "{origin}");
+            assert!(!allows(APP, &[origin], OWN), "{origin}");
         }
-        assert!(!allowed.allow(&request(&["https://tools.example"]), NONE));
-        let twice = request(&["https://app.example", "https://evil.example"]);
-        assert!(!allowed.allow(&twice, OWN));
-        assert!(AllowedOrigins::of(vec![ALL.to_owned()]).allow(&twice, OWN));
+        assert!(!allows(APP, &["https://tools.example"], None));
+        let twice = [APP, "https://evil.example"];
+        assert!(!allows(APP, &twice, OWN));
+        assert!(allows(ALL, &twice, None));
     }
 
     #[test]

@@ -5,22 +5,22 @@
 
 mod catalogue;
 mod dialect;
-pub(crate) mod direct;
-mod error;
 mod fields;
-mod format;
-#[cfg_attr(not(feature = "openapi"), path = "oxp/openapi/off.rs")]
+#[cfg(feature = "openapi")]
 pub(super) mod openapi;
 mod request;
 mod response;
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    codec::{Codec, Declaration, DecodedRequest, EncodedRequest, Operation, Purpose, Reply, Route},
+    admission::AppState,
+    codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
+    driver::{self, EventCall},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     listed_tools::ListedTools,
@@ -35,14 +35,16 @@ use crate::{
         oxp::{SHOULD_RETRY, VERSION, VERSION_HEADER},
     },
 };
-use dialect::Dialect;
-use error::{ErrorBody, status_of};
-use format::{ListFormat, OxpFormat};
+use dialect::{Dialect, ListFormat, OxpFormat};
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
 pub(super) struct OxpCodec {
     /// By their formats; the `OpenAPI` document by its URL, too.
     lists: KeptLists<(ListFormat, Option<String>)>,
+    #[cfg_attr(
+        not(feature = "openapi"),
+        expect(dead_code, reason = "for the document")
+    )]
     info: ServerInfo,
 }
 
@@ -64,15 +66,15 @@ impl OxpCodec {
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
         routes: &[
-            Route::get("/health", Purpose::Health),
-            Route::get("/tools", Purpose::List("list")),
-            Route::post("/tools/call", CALL),
-            Route::post("/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
+            Route::new(Method::GET, "/health", Purpose::Health),
+            Route::new(Method::GET, "/tools", Purpose::List("list")),
+            Route::new(Method::POST, "/tools/call", CALL),
+            Route::new(Method::POST, "/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
-            Route::get("/openapi.json", OPENAPI),
-            // The path in the specification's examples.
-            Route::post("/call", CALL).alias(),
+            Route::new(Method::GET, "/openapi.json", OPENAPI),
         ],
+        // The path in the specification's examples.
+        aliases: &[Route::new(Method::POST, "/call", CALL)],
         // RFC 9110, section 12.5.5.
         list_headers: &[("vary", VERSION_HEADER)],
         request_headers: &[IDEMPOTENCY_KEY, "if-none-match", VERSION_HEADER],
@@ -97,19 +99,22 @@ impl Codec for OxpCodec {
 
     type Format = OxpFormat;
 
-    fn decode(&self, purpose: Purpose, request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
+    fn decode(
+        &self,
+        purpose: Purpose,
+        request: &EncodedRequest<'_>,
+        format: &mut OxpFormat,
+    ) -> Operation {
         match purpose {
-            Purpose::Health | Purpose::Version | Purpose::Unsupported => {
-                health(request.engine.is_healthy())
+            Purpose::Health | Purpose::Fixed(_) => health(request.engine.is_healthy()),
+            OPENAPI => {
+                *format = ListFormat::OpenApi.into();
+                Operation::List
             }
-            OPENAPI => DecodedRequest {
-                format: ListFormat::OpenApi.into(),
-                operation: Operation::List,
-            },
-            Purpose::List(_) => request::list(request),
-            CALL_OF_SINGLE_TOOL => request::single_tool(request),
-            Purpose::Call(_) => request::call(request, Background::Elsewhere),
-            Purpose::Event(_) => request::call(request, Background::InPlace),
+            Purpose::List(_) => request::list(request, format),
+            CALL_OF_SINGLE_TOOL => request::single_tool(request, format),
+            Purpose::Call(_) => request::call(request, Background::Elsewhere, format),
+            Purpose::Event(_) => request::call(request, Background::InPlace, format),
         }
     }
 
@@ -118,13 +123,17 @@ impl Codec for OxpCodec {
     }
 
     fn list(&self, format: &OxpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        if format.list == ListFormat::OpenApi {
-            let url = tools.server_url().map(str::to_owned);
-            let encode = || EncodedList::of(&openapi::document_of(&self.info, tools));
-            return self.lists.get((format.list, url), tools, encode);
-        }
-        let encode = || catalogue::encode(format.list, tools);
-        self.lists.get((format.list, None), tools, encode)
+        // Only the document has the server's URL.
+        let url = tools
+            .server_url
+            .filter(|_| format.list == ListFormat::OpenApi);
+        let encode = || match format.list {
+            #[cfg(feature = "openapi")]
+            ListFormat::OpenApi => EncodedList::of(&openapi::document_of(&self.info, tools)),
+            list => catalogue::encode(list, tools),
+        };
+        let key = (format.list, url.map(str::to_owned));
+        self.lists.get(key, tools, encode)
     }
 
     fn list_error(&self, format: &OxpFormat, detail: &str) -> (StatusCode, Vec<u8>) {
@@ -132,7 +141,7 @@ impl Codec for OxpCodec {
             ListFormat::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
-        let body = ErrorBody::worded(Wording::new(message, detail), &OxpFormat::default());
+        let body = response::error_body(Wording::new(message, detail), Dialect::Header);
         (StatusCode::BAD_REQUEST, to_json(&body))
     }
 
@@ -144,20 +153,28 @@ impl Codec for OxpCodec {
     }
 
     fn refusal(&self, format: &OxpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-        let body = ErrorBody::of(refusal, format);
-        (status_of(refusal), to_json(&body))
+        response::encode_refusal(refusal, format)
     }
 }
 
 /// Responds to `GET /health`: 200 if healthy, 503 if not (OXP 1.0).
-fn health(is_healthy: bool) -> DecodedRequest<OxpFormat> {
+fn health(is_healthy: bool) -> Operation {
     let (code, status) = if is_healthy {
         (StatusCode::OK, "ok")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
     };
-    DecodedRequest {
-        format: OxpFormat::default(),
-        operation: Operation::Respond(Reply::json(code, to_json(&json!({"status": status})))),
-    }
+    Operation::Respond(code, to_json(&json!({"status": status})))
+}
+
+/// Returns true for the `$schema` of a call in an envelope: `urn:oxp:1.0`, `otc://1.0`, or OXP's
+/// URL.
+pub(crate) fn is_schema_of_call(schema: &str) -> bool {
+    schema.starts_with("urn:oxp:") || schema.starts_with("otc://") || schema.contains("oxp")
+}
+
+/// Answers a direct call: an event that has the format of a body of `POST /tools/call`, in any
+/// dialect.
+pub(crate) async fn answer_direct_call(app: &Arc<AppState>, call: EventCall) -> Bytes {
+    driver::answer(app, OxpCodec::new(&app.info), CALL_SPAN, call).await
 }

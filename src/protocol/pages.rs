@@ -11,15 +11,6 @@ use http::{
     },
 };
 use sha2::{Digest, Sha256};
-#[cfg(feature = "oauth")]
-use {
-    bytes::Bytes,
-    http::{
-        StatusCode,
-        header::{LOCATION, SET_COOKIE},
-    },
-    http_body_util::{BodyExt, Limited},
-};
 
 use super::{
     First,
@@ -27,8 +18,6 @@ use super::{
     codec::Codec,
     exchange::{log_refusal, response_to_refused},
 };
-#[cfg(feature = "oauth")]
-use crate::oauth::Parameters;
 use crate::{Caller, ServerInfo, arrival::Arrival, observe::request_log::RequestLog};
 
 /// Returns the `hash-source` of a style or a script in the document (CSP Level 3, section 2.3.1).
@@ -50,34 +39,6 @@ pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str)
         response.headers_mut().insert(name, value);
     }
     response
-}
-
-/// Returns a redirect that sets cookies; `None` if one of its texts cannot be in a header.
-#[cfg(feature = "oauth")]
-pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, HeaderValue::try_from(url).ok()?);
-    for cookie in cookies {
-        headers.append(SET_COOKIE, HeaderValue::try_from(cookie).ok()?);
-    }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    Some(response)
-}
-
-/// Reads a body of at most this many bytes.
-#[cfg(feature = "oauth")]
-pub(super) async fn limited(body: Body, largest: usize) -> Option<Bytes> {
-    let body = Limited::new(body, largest).collect().await;
-    Some(body.ok()?.to_bytes())
-}
-
-/// Reads a form of at most this many bytes, in which no field occurs twice.
-#[cfg(feature = "oauth")]
-pub(super) async fn form_in(body: Body, largest: usize) -> Option<Parameters> {
-    Parameters::parse(&limited(body, largest).await?)
 }
 
 /// Checks the credentials of a request that belongs to no protocol. `operation` is the request's

@@ -6,21 +6,17 @@ use std::time::Duration;
 
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::CONNECTION};
-use serde::Serialize;
+use serde_json::json;
 
-use super::{
-    First,
-    codec::{Declaration, reply},
-    json_response::to_json,
-};
+use super::{First, Protocol, codec::reply, json_response::to_json};
 
 /// The message about a body that cannot be read.
 pub(super) const UNDECODABLE: &str = "The request body cannot be decoded";
 
 /// Returns the routes of the served protocols, as one sentence.
-fn routes_in_words(served: &[&Declaration]) -> String {
-    let parts = served.iter().map(|declaration| {
-        let routes = declaration.advertised();
+fn routes_in_words(served: &[Protocol]) -> String {
+    let parts = served.iter().map(|protocol| {
+        let routes = protocol.routes();
         let routes: Vec<_> = routes
             .map(|(method, path)| format!("{method} {path}"))
             .collect();
@@ -29,7 +25,7 @@ fn routes_in_words(served: &[&Declaration]) -> String {
             Some((last, others)) => format!("{} and {last}", others.join(", ")),
             None => String::new(),
         };
-        match declaration.title {
+        match protocol.declaration().title {
             Some(title) => format!("for {title} {routes}"),
             None => routes,
         }
@@ -39,7 +35,7 @@ fn routes_in_words(served: &[&Declaration]) -> String {
 }
 
 /// Responds to an unknown path.
-pub(super) fn not_found(served: &[&Declaration]) -> Response {
+pub(super) fn not_found(served: &[Protocol]) -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
@@ -94,14 +90,6 @@ pub(crate) fn late(limit: Duration) -> Response {
 }
 
 fn problem(status: StatusCode, message: &str, detail: &str) -> Response {
-    #[derive(Serialize)]
-    struct Problem<'a> {
-        message: &'a str,
-        developer_message: &'a str,
-    }
-    let body = to_json(&Problem {
-        message,
-        developer_message: detail,
-    });
-    reply::<First>(status, body)
+    let body = json!({"message": message, "developer_message": detail});
+    reply::<First>(status, to_json(&body))
 }

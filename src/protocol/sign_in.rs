@@ -56,55 +56,47 @@ fn quoted(text: &str) -> String {
 
 /// Returns the same facts as a sentence; empty if nobody can sign in.
 pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
-    let Some(sign_in) = sign_in else {
-        return String::new();
-    };
-    let url = sign_in.metadata_url.as_deref();
+    let url = sign_in.and_then(|it| it.metadata_url.as_deref());
     url.map_or_else(String::new, |url| {
         format!(" The identity provider that issues tokens is named at {url}.")
     })
 }
 
-/// Returns the way to sign in, for a request to a protocol with this resource path.
+/// Returns the way to sign in, for a request to a protocol with this resource path. Warns once of
+/// metadata that clients cannot reach.
 pub(super) fn sign_in(
     auth: &Auth,
     public_url: &PublicUrl,
     event_base: Option<&str>,
     resource_path: &str,
 ) -> Option<Box<SignIn>> {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
     if !auth.has_issuers() {
         return None;
     }
-    warn_once_of_unreachable_metadata(public_url, event_base);
     let base = public_url.resolve(event_base);
+    let has_stage = public_url.configured.is_none() && event_base.is_some_and(has_path);
+    let problem = match base {
+        None => {
+            "clients cannot learn where to sign in: the server's URL is unknown; set \
+             TOOLS_PUBLIC_URL"
+        }
+        Some(_) if has_stage => {
+            "clients that do not read WWW-Authenticate cannot learn where to sign in: the API's \
+             stage is in the URL, so that /.well-known/ at its root does not reach this function; \
+             use a function URL or a custom domain"
+        }
+        Some(_) => "",
+    };
+    if !problem.is_empty() && !HAS_WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!("{problem}");
+    }
     Some(Box::new(SignIn {
         // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
         // paths below the prefix reach the function. Clients take the URL as it is.
         metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),
         scope: auth.scopes().join(" "),
     }))
-}
-
-fn warn_once_of_unreachable_metadata(public_url: &PublicUrl, event_base: Option<&str>) {
-    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
-    let text = match (
-        public_url.resolve(event_base),
-        public_url.configured.is_some(),
-    ) {
-        (None, _) => {
-            "clients cannot learn where to sign in: the server's URL is unknown; set \
-             TOOLS_PUBLIC_URL"
-        }
-        (Some(_), false) if event_base.is_some_and(has_path) => {
-            "clients that do not read WWW-Authenticate cannot learn where to sign in: the API's \
-             stage is in the URL, so that /.well-known/ at its root does not reach this function; \
-             use a function URL or a custom domain"
-        }
-        _ => return,
-    };
-    if !HAS_WARNED.swap(true, Ordering::Relaxed) {
-        tracing::warn!("{text}");
-    }
 }
 
 fn has_path(url: &str) -> bool {

@@ -1,16 +1,23 @@
-//! The shared parts of the pages that users see in a browser: the document, its style and its headers.
+//! The shared parts of the pages that users see in a browser: the document, its style, its headers and
+//! its form.
 //!
 //! Pages have no scripts, and load nothing. Their only style is in the document, and the content
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
 //! isolated where its direction would reorder the text next to it.
 
-use std::borrow::Cow;
-
-use axum::response::Response;
-use http::{HeaderValue, StatusCode, header::SET_COOKIE};
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::{
+    HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
+};
+use http_body_util::{BodyExt, Limited};
 
 use super::pages::{hash_source, html_response};
-use crate::{ServerInfo, oauth::RequestedScope};
+use crate::{
+    ServerInfo,
+    oauth::{Parameters, RequestedScope},
+};
 
 const STYLE: &str = include_str!("user_page.css");
 
@@ -28,30 +35,25 @@ pub(super) fn form_action(is_https: bool, client_scheme: Option<&str>) -> String
     format!("'self' https:{local}{client}")
 }
 
-/// The content of a page on which a flow ends.
-pub(super) struct Ending {
-    pub(super) status: StatusCode,
-    /// The class of the title, for the mark above it.
-    pub(super) mark: &'static str,
-    pub(super) title: &'static str,
-    /// HTML, in which `{server}` is the server's title.
-    pub(super) text: Cow<'static, str>,
-}
-
-impl Ending {
-    pub(super) fn response(&self, info: &ServerInfo) -> Response {
-        let (mark, title) = (self.mark, self.title);
-        let text = self.text.replace("{server}", &isolated(&info.title));
-        let page = Page {
-            title,
-            main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
-            style: "",
-            form_action: None,
-        };
-        let mut response = page.response(info);
-        *response.status_mut() = self.status;
-        response
-    }
+/// Returns the page on which a flow ends. The `mark` is the class of the title, for the mark above it.
+/// In `text`, which is HTML, `{server}` is the server's title.
+pub(super) fn ending(
+    status: StatusCode,
+    mark: &str,
+    title: &str,
+    text: &str,
+    info: &ServerInfo,
+) -> Response {
+    let text = text.replace("{server}", &isolated(&info.title));
+    let page = Page {
+        title,
+        main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
+        style: "",
+        form_action: None,
+    };
+    let mut response = page.response(info);
+    *response.status_mut() = status;
+    response
 }
 
 /// A page. Its texts are HTML.
@@ -138,16 +140,34 @@ pub(super) fn isolated(text: &str) -> String {
 }
 
 pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+/// Returns a redirect that sets cookies; `None` if one of its texts cannot be in a header.
+pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, HeaderValue::try_from(url).ok()?);
+    for cookie in cookies {
+        headers.append(SET_COOKIE, HeaderValue::try_from(cookie).ok()?);
     }
-    escaped
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    Some(response)
+}
+
+/// Reads a body of at most this many bytes.
+pub(super) async fn limited(body: Body, largest: usize) -> Option<Bytes> {
+    let body = Limited::new(body, largest).collect().await;
+    Some(body.ok()?.to_bytes())
+}
+
+/// Reads a form of at most this many bytes, in which no field occurs twice.
+pub(super) async fn form_in(body: Body, largest: usize) -> Option<Parameters> {
+    Parameters::parse(&limited(body, largest).await?)
 }

@@ -74,8 +74,7 @@ impl Wording {
 
     /// Words the rejection of an invalid id. `closest` is the id that may be meant.
     pub(crate) fn invalid_tool_id(error: &IdError, closest: Option<&str>) -> Self {
-        let end = closest.map_or(".".into(), |it| format!("; did you mean {it}?"));
-        let detail = format!("'tool_id': {error}{end}");
+        let detail = format!("'tool_id': {error}{}", did_you_mean(closest));
         Self::new("The tool ID is not valid", detail)
     }
 
@@ -211,14 +210,14 @@ fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignIn>) -> Wor
 }
 
 fn unknown_tool(qualified: &str, closest: Option<&str>) -> Wording {
-    let detail = match closest {
-        Some(closest) => format!(
-            "{} is not a tool of this server; did you mean {closest}?",
-            clipped_name(qualified)
-        ),
-        None => format!("{} is not a tool of this server.", clipped_name(qualified)),
-    };
+    let (name, end) = (clipped_name(qualified), did_you_mean(closest));
+    let detail = format!("{name} is not a tool of this server{end}");
     Wording::new(not_found(qualified), detail)
+}
+
+/// Returns the end of a sentence, with the id that may be meant.
+fn did_you_mean(closest: Option<&str>) -> String {
+    closest.map_or(".".to_owned(), |it| format!("; did you mean {it}?"))
 }
 
 fn unknown_version(qualified: &str, version: &Version, available: &[Version]) -> Wording {

@@ -29,7 +29,7 @@ use crate::{
     clock::{FIXED, REAL},
     idempotency::{Idempotency, owner_of},
     observe::{confidential::SHOWS_INPUTS, log, otlp::Telemetry},
-    protocol::{admission::AppState, tasks},
+    protocol::{admission::AppState, driver},
     testing::record,
 };
 
@@ -188,7 +188,7 @@ fn spawn_tasks(app: &Arc<AppState>) {
             let _share = share.acquire().await;
             let _turn = TURNS.acquire().await;
             if let Some(app) = app
-                && let Err(error) = tasks::perform(&app, &ticket, Invocation::default()).await
+                && let Err(error) = driver::perform(&app, &ticket, Invocation::default()).await
             {
                 tracing::error!(%error, "a task could not be started");
             }

@@ -34,7 +34,7 @@ use super::ExpectedResponse;
 use crate::{
     Protocol, Secret,
     arrival::LARGEST_PAYLOAD,
-    protocol::{explorer::FromExplorer, problem},
+    protocol::problem,
     secrets::{
         SecretCache,
         redaction::{Redaction, SHORTEST_TO_RECORD},
@@ -103,7 +103,12 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     };
     let request = Request::from_parts(parts.clone(), body.clone().into());
     let response = next.run(request).await;
-    if response.extensions().get::<FromExplorer>().is_some() {
+    #[cfg(feature = "explorer")]
+    if response
+        .extensions()
+        .get::<crate::protocol::explorer::FromExplorer>()
+        .is_some()
+    {
         return response;
     }
     let (response, sent) = response.into_parts();

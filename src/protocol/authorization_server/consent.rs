@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use reqwest::Url;
 
-use super::super::user_page::{Ending, FIELD, Page, escaped, form_action, isolated, scope_list};
+use super::super::user_page::{FIELD, Page, ending, escaped, form_action, isolated, scope_list};
 use crate::{
     ServerInfo,
     auth::sign_in::{SignInAsker, SignInPage},
@@ -100,33 +100,23 @@ fn destination(url: Option<&Url>, redirect_uri: &str) -> String {
 
 /// Returns the page on which a sign-in ends; without a reason, the server is not available.
 pub(super) fn ending_page(reason: Option<SignInPage>, info: &ServerInfo) -> Response {
-    content_of(reason).response(info)
-}
-
-fn content_of(reason: Option<SignInPage>) -> Ending {
-    let again = |status, title, text: String| Ending {
-        status,
-        mark: "again",
-        title,
-        text: text.into(),
-    };
+    let again = |status, title: &str, text: &str| ending(status, "again", title, text, info);
     let refused = |status, text: &str| {
         let text = format!("<p>{text}. Nothing was changed. You can close this window.</p>");
-        again(status, "This application cannot sign you in", text)
+        again(status, "This application cannot sign you in", &text)
     };
     let invalid = |text: &str| refused(StatusCode::BAD_REQUEST, text);
     match reason {
         None => again(
             StatusCode::SERVICE_UNAVAILABLE,
             "Not available at the moment",
-            "<p>Wait a minute. Then go back to the application and sign in again.</p>".to_owned(),
+            "<p>Wait a minute. Then go back to the application and sign in again.</p>",
         ),
         Some(SignInPage::Expired) => again(
             StatusCode::BAD_REQUEST,
             "This page cannot be used any more",
             "<p>It was opened in another browser, was used already, or is too old. Go back to the \
-             application and sign in again.</p>"
-                .to_owned(),
+             application and sign in again.</p>",
         ),
         Some(SignInPage::Request(why)) => invalid(&format!("Its request is not valid: {why}")),
         Some(SignInPage::Unknown) => invalid(

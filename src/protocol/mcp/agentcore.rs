@@ -8,18 +8,17 @@ use http::HeaderName;
 
 use super::{
     McpCodec,
-    call::{output_kind_of, similar_to},
-    format::McpFormat,
-    revision::Revision,
+    format::{McpFormat, OutputKind},
+    request::similar_to,
+    transport::Revision,
 };
 use crate::{
-    ServerInfo,
     call::{Background, Call},
     observe::request_log::RequestNames,
     protocol::{
         admission::AppState,
-        codec::{DecodedRequest, EncodedRequest, Operation},
-        direct::{self, EventCall},
+        codec::{EncodedRequest, Operation},
+        driver::{self, EventCall},
         idempotency_key::{id_in, idempotency_key},
         json::{self, JsonError, JsonScope},
         refusal::Refusal,
@@ -27,7 +26,6 @@ use crate::{
 };
 
 /// The facts about a call that its event cannot choose.
-#[derive(Clone)]
 pub(crate) struct GatewayCall {
     /// The name of the tool.
     pub(crate) tool: String,
@@ -36,19 +34,17 @@ pub(crate) struct GatewayCall {
 }
 
 /// Answers a call.
-pub(crate) async fn answer(
-    app: &Arc<AppState>,
-    gateway: GatewayCall,
-    mut call: EventCall,
-) -> Bytes {
-    call.request.extensions_mut().insert(gateway);
-    let codec = McpCodec::new(&ServerInfo::default());
-    direct::answer(app, codec, "agentcore", call, &bare()).await
+pub(crate) async fn answer(app: &Arc<AppState>, gateway: GatewayCall, call: EventCall) -> Bytes {
+    let codec = McpCodec {
+        gateway: Some(gateway),
+        ..McpCodec::new(&app.info)
+    };
+    driver::answer(app, codec, "agentcore", call).await
 }
 
 /// Returns the format of the result. The gateway names no revision, and the fields that 2026-07-28
 /// added are for clients that ask for that revision.
-fn bare() -> McpFormat {
+pub(super) fn bare() -> McpFormat {
     McpFormat {
         revision: Some(Revision::NEWEST_LEGACY),
         is_bare: true,
@@ -57,21 +53,21 @@ fn bare() -> McpFormat {
 }
 
 /// Decodes an event.
-pub(super) fn decode(request: &EncodedRequest<'_>) -> DecodedRequest<McpFormat> {
-    let gateway = request.extensions.get::<GatewayCall>();
-    let gateway = gateway.expect("every such event comes with it");
-    let mut format = bare();
+pub(super) fn decode(
+    request: &EncodedRequest<'_>,
+    gateway: &GatewayCall,
+    format: &mut McpFormat,
+) -> Operation {
     let call_id = idempotency_key(request.headers);
-    let operation = operation_of(request, gateway, call_id.clone(), &mut format);
-    let operation = operation.unwrap_or_else(|refusal| {
+    let operation = operation_of(request, gateway, call_id.clone(), format);
+    operation.unwrap_or_else(|refusal| {
         let names = RequestNames {
             tool: Some(gateway.tool.clone()),
             call_id: call_id.unwrap_or_default(),
             trace_id: None,
         };
         Operation::Reject(refusal, names)
-    });
-    DecodedRequest { format, operation }
+    })
 }
 
 fn operation_of(
@@ -97,7 +93,7 @@ fn operation_of(
         let similar = similar_to(&gateway.tool);
         return Ok(request.reject_unknown(gateway.tool.clone(), &similar, call_id));
     };
-    format.output = output_kind_of(&entry.tool);
+    format.output = OutputKind::of(&entry.tool);
     let mut call = Call::of_newest(entry, call_id, input);
     call.client_context.user_id = user.map(str::to_owned);
     call.background = Background::InPlace;

@@ -7,7 +7,11 @@ use std::{borrow::Cow, sync::OnceLock};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{response::is_empty, schema};
+use super::{
+    format::McpFormat,
+    response::{is_empty, meta_of},
+    schema,
+};
 use crate::{
     ToolDefinition,
     arrival::encoded_size,
@@ -20,20 +24,15 @@ use crate::{
 /// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
 const MAX_PAGE: usize = 900_000;
 
-/// The encoded pages.
-#[derive(Default)]
-pub(super) struct Catalogue {
-    pages: OnceLock<Vec<Box<RawValue>>>,
-}
+/// The pages of the complete list.
+pub(super) type KeptPages = OnceLock<Vec<Box<RawValue>>>;
 
-impl Catalogue {
-    /// Returns the pages: JSON arrays of tools. There is at least one.
-    pub(super) fn pages(&self, tools: &ListedTools<'_>) -> Cow<'_, [Box<RawValue>]> {
-        if !tools.is_complete() {
-            return Cow::Owned(build(tools));
-        }
-        Cow::Borrowed(self.pages.get_or_init(|| build(tools)))
+/// Returns the pages: JSON arrays of tools. There is at least one.
+pub(super) fn pages<'a>(kept: &'a KeptPages, tools: &ListedTools<'_>) -> Cow<'a, [Box<RawValue>]> {
+    if !tools.is_complete() {
+        return Cow::Owned(build(tools));
     }
+    Cow::Borrowed(kept.get_or_init(|| build(tools)))
 }
 
 fn build(tools: &ListedTools<'_>) -> Vec<Box<RawValue>> {
@@ -127,24 +126,19 @@ pub(super) struct ListResult<'a> {
 }
 
 impl<'a> ListResult<'a> {
-    pub(super) fn of(
-        pages: &'a [Box<RawValue>],
-        page: usize,
-        is_modern: bool,
-        meta: Value,
-    ) -> Self {
-        let next = page + 1;
+    pub(super) fn of(format: &McpFormat, pages: &'a [Box<RawValue>]) -> Self {
+        let (next, is_modern) = (format.page + 1, format.is_modern());
         let no_tools: &RawValue = serde_json::from_str("[]").expect("this is JSON");
         Self {
             result_type: is_modern.then_some("complete"),
             // The cursor may be from a longer list that its client got with other scopes.
-            tools: pages.get(page).map_or(no_tools, |page| &**page),
+            tools: pages.get(format.page).map_or(no_tools, |page| &**page),
             next_cursor: (next < pages.len()).then(|| next.to_string()),
             // The list changes only with a deployment.
             ttl_ms: is_modern.then_some(TTL_MS),
             // Reading the list may require credentials, so shared caches must not store it.
             cache_scope: is_modern.then_some("private"),
-            meta,
+            meta: meta_of(format),
         }
     }
 }

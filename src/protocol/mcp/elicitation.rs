@@ -30,7 +30,7 @@ pub(super) struct Elicitation {
     opens_urls: bool,
     /// True if the client can show its user a form.
     shows_forms: bool,
-    /// The id of the call that the responses belong to.
+    /// The digest that identifies the call that the responses belong to.
     call: String,
     /// The responses of all rounds, by the keys of their requests.
     responses: Map<String, Value>,
@@ -51,7 +51,7 @@ impl Elicitation {
         if !shows_forms && !opens_urls {
             return Ok(Self::default());
         }
-        let call = call_of(tool, input);
+        let call = digest_of(&[&tool.into(), input]);
         let latest = match params["inputResponses"].take() {
             Value::Null => Map::new(),
             Value::Object(latest) => latest,
@@ -133,10 +133,12 @@ impl Elicitation {
     }
 
     fn input_required(&self, requests: &Map<String, Value>) -> Value {
+        let responses = Value::Object(self.responses.clone());
+        let state = json!({"digest": digest(&self.call, &responses), "responses": responses});
         json!({
             "resultType": "input_required",
             "inputRequests": requests,
-            "requestState": state_of(&self.call, &self.responses),
+            "requestState": state.to_string(),
         })
     }
 }
@@ -157,16 +159,6 @@ fn elicitation(params: &Value) -> Value {
 /// mistake. It is not a signature: the client, which could answer in its user's name in any case,
 /// could compute it too. Reference: 2026-07-28, Multi Round-Trip Requests.
 const STATE: JsonScope = Fields(&[("digest", Scalar), ("responses", Whole)]);
-
-/// Identifies a call.
-fn call_of(tool: &str, input: &Value) -> String {
-    digest_of(&[&tool.into(), input])
-}
-
-fn state_of(call: &str, responses: &Map<String, Value>) -> String {
-    let responses = Value::Object(responses.clone());
-    json!({"digest": digest(call, &responses), "responses": responses}).to_string()
-}
 
 /// Reads the responses in a state that was issued for this call.
 fn responses_in(

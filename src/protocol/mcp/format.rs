@@ -2,14 +2,18 @@
 
 use http::HeaderMap;
 
-use super::{elicitation::Elicitation, progress::ProgressStream, revision::Revision};
-use crate::protocol::jsonrpc::RpcId;
+use serde_json::Value;
+
+use super::{elicitation::Elicitation, progress::ProgressStream, schema, transport::Revision};
+use crate::{protocol::jsonrpc::RpcId, tool::parts::ToolParts};
 
 /// The format of a response, as its request determines it.
 #[derive(Default)]
 pub(crate) struct McpFormat {
     pub(super) id: Option<Box<RpcId>>,
     pub(super) revision: Option<Revision>,
+    /// The server, if each result names it.
+    pub(super) server_info: Option<Value>,
     /// The headers of W3C Trace Context in `_meta`.
     pub(super) trace: Option<Box<HeaderMap>>,
     /// The requested page of the list.
@@ -35,6 +39,19 @@ pub(super) enum OutputKind {
     Other,
     /// Content blocks.
     Content,
+}
+
+impl OutputKind {
+    /// Derives the schema of this tool alone: a first call must not take longer with more tools.
+    pub(super) fn of(tool: &ToolParts) -> Self {
+        if tool.returns_content {
+            Self::Content
+        } else if schema::is_object(tool.output.value()) {
+            Self::Object
+        } else {
+            Self::Other
+        }
+    }
 }
 
 impl McpFormat {

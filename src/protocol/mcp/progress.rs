@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;
-use http::{HeaderMap, header::ACCEPT};
+use http::HeaderMap;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::transport::media_types;
+use super::transport::accepts;
 use crate::{
     protocol::body::event,
     tool::progress::{Follower, Progress},
@@ -45,9 +45,9 @@ impl ProgressStream {
     pub(super) fn of(headers: &HeaderMap, meta: &mut Value) -> Option<Box<Self>> {
         let token = meta.get_mut("progressToken")?.take();
         let is_token = token.is_string() || token.is_i64() || token.is_u64();
-        let accepts = || media_types(headers, &ACCEPT, &["text/event-stream", "text/*"]);
+        let is_asked = is_token && accepts(headers, &["text/event-stream", "text/*"]);
         let ending = None;
-        (is_token && accepts()).then(|| Box::new(Self { token, ending }))
+        is_asked.then(|| Box::new(Self { token, ending }))
     }
 
     /// Returns the notifications of a call, and the follower that they come from.

@@ -9,10 +9,10 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    error::ErrorResponse,
     format::McpFormat,
     response::{CallResult, encode, encode_error, in_words, meta_of},
     tasks,
+    transport::ErrorResponse,
 };
 use crate::{
     call::rejection::{Rejection, UnmetRequirements},
@@ -32,11 +32,7 @@ const NO_TOKEN: &str =
     "The user is not signed in: the gateway has passed on no valid token of the user.";
 
 /// Returns the status and the body of a refusal.
-pub(super) fn encode_refusal(
-    format: &McpFormat,
-    server_info: &Value,
-    refusal: &Refusal,
-) -> (StatusCode, Vec<u8>) {
+pub(super) fn encode_refusal(format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
     match actionable(refusal) {
         Err(response) if format.is_bare => {
             let mut text = match refusal {
@@ -51,21 +47,18 @@ pub(super) fn encode_refusal(
             (StatusCode::OK, encode(format, &result))
         }
         Err(response) => (response.status, encode_error(format, &response.error)),
-        Ok(rejection) => (
-            StatusCode::OK,
-            encode_rejection(format, server_info, rejection),
-        ),
+        Ok(rejection) => (StatusCode::OK, encode_rejection(format, rejection)),
     }
 }
 
-fn encode_rejection(format: &McpFormat, server_info: &Value, rejection: &Rejection) -> Vec<u8> {
+fn encode_rejection(format: &McpFormat, rejection: &Rejection) -> Vec<u8> {
+    let mut meta = meta_of(format);
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = format.elicitation.challenge(missing)
     {
-        result["_meta"] = meta_of(format, server_info);
+        result["_meta"] = meta;
         return encode(format, &result);
     }
-    let mut meta = meta_of(format, server_info);
     let mut text = text_of_rejection(format, rejection);
     if let Some(wait) = rejection.retry_after() {
         // The text of a quota says it.

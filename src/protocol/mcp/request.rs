@@ -8,24 +8,30 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    McpCodec, call,
-    error::ErrorResponse,
-    format::McpFormat,
-    response,
-    revision::Revision,
-    tasks,
-    transport::{CAPABILITIES, TASKS, VERSION, check_media_types, revision_of},
+    McpCodec,
+    catalogue::pages,
+    elicitation::Elicitation,
+    format::{McpFormat, OutputKind},
+    progress::ProgressStream,
+    response, tasks,
+    transport::{
+        CAPABILITIES, ErrorResponse, Revision, TASKS, VERSION, check_arguments, check_media_types,
+        revision_of, supports_tasks,
+    },
 };
 use crate::{
+    call::{Background, Call},
     observe::{request_log::RequestNames, spans::is_traceparent},
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal, Reply},
+        codec::{EncodedRequest, Operation, OwnRefusal},
+        idempotency_key::idempotency_key,
         json::JsonScope::{self, Fields, Scalar, Whole},
         jsonrpc::{
             self, INVALID_PARAMS, METHOD_NOT_FOUND, id_anywhere_in, id_in, message_in, text_in,
         },
         listed_tools::ListedTools,
     },
+    text::LONGEST_ID,
     wire::{jsonrpc::VERSION as JSONRPC_VERSION, mcp::CALL_ID},
 };
 
@@ -56,26 +62,21 @@ const PARAMS: JsonScope = Fields(&[
 ]);
 
 /// Decodes the body of `POST /mcp`.
-pub(super) fn decode(request: &EncodedRequest<'_>, codec: &McpCodec) -> DecodedRequest<McpFormat> {
-    let mut format = McpFormat::default();
+pub(super) fn decode(
+    request: &EncodedRequest<'_>,
+    codec: &McpCodec,
+    format: &mut McpFormat,
+) -> Operation {
     let mut names = RequestNames::default();
-    match operation_of(request, codec, &mut format, &mut names) {
-        Ok(operation) => DecodedRequest { format, operation },
-        Err(ErrorResponse { status, error }) => {
-            let format = McpFormat {
-                id: format.id,
-                revision: format.revision,
-                ..McpFormat::default()
-            };
-            let operation = Operation::Refuse(OwnRefusal {
-                status,
-                body: response::encode_error(&format, &error),
-                detail: error.message,
-                names,
-            });
-            DecodedRequest { format, operation }
-        }
-    }
+    let operation = operation_of(request, codec, format, &mut names);
+    operation.unwrap_or_else(|ErrorResponse { status, error }| {
+        Operation::Refuse(OwnRefusal {
+            status,
+            body: response::encode_error(format, &error),
+            detail: error.message,
+            names,
+        })
+    })
 }
 
 /// Returns true for a `ping`.
@@ -95,31 +96,36 @@ fn operation_of(
     check_media_types(headers)?;
     let Some((method, params)) = message_of(request, format)? else {
         // A notification, or a response, although this server sends no requests.
-        return Ok(Operation::Respond(Reply::json(
-            StatusCode::ACCEPTED,
-            Vec::new(),
-        )));
+        return Ok(Operation::Respond(StatusCode::ACCEPTED, Vec::new()));
     };
     let revision = revision_of(headers, &method, &params)?;
     format.revision = Some(revision);
+    format.server_info = revision.is_modern().then(|| codec.server_info.clone());
     names.tool = params["name"].as_str().map(str::to_owned);
     format.trace = trace_headers_in(&params["_meta"]);
-    let recognizes_call_ids = request.engine.deduplication.is_on();
     let body = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => return call::decode(request, format, params),
+        ("tools/call", _) => return call(request, format, params),
         ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.engine.has_tasks() => {
-            return tasks::decode(request, codec, format, &method, &params);
+            return tasks::decode(request, format, &method, &params);
         }
         ("tools/list", _) => return list(request, codec, format, &params),
         ("server/discover", true) => codec.discovery(format, request.engine),
         ("initialize", false) => {
             format.revision = Some(revision_for(&params)?);
-            codec.initialization(format, recognizes_call_ids)
+            codec.initialization(format, request.engine)
         }
         ("ping", false) => response::encode(format, &json!({})),
-        (_, is_modern) => return Err(unknown_method(is_modern)),
+        (_, is_modern) => {
+            let status = if is_modern {
+                StatusCode::NOT_FOUND
+            } else {
+                StatusCode::OK
+            };
+            let detail = "This server does not support this method.";
+            return Err(ErrorResponse::new(status, METHOD_NOT_FOUND, detail));
+        }
     };
-    Ok(Operation::Respond(Reply::json(StatusCode::OK, body)))
+    Ok(Operation::Respond(StatusCode::OK, body))
 }
 
 /// Reads the method and the params of a message; `None` for one that needs no response.
@@ -140,11 +146,8 @@ fn message_of(
             "'id' must be a string or a number of at most 256 bytes.",
         ));
     }
-    let is_version = |it: &RawValue| {
-        // Without a copy, unless it has escapes.
-        it.get() == r#""2.0""# || text_in(it).is_some_and(|it| it == JSONRPC_VERSION)
-    };
-    if !message.jsonrpc.is_some_and(is_version) {
+    let version = message.jsonrpc.and_then(text_in);
+    if version.is_none_or(|it| it != JSONRPC_VERSION) {
         return Err(invalid("'jsonrpc' must be \"2.0\"."));
     }
     let is_response = message.result.is_some() || message.error.is_some();
@@ -174,16 +177,6 @@ fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
     Some(Box::new(headers.into_iter().flatten().collect()))
 }
 
-pub(super) fn unknown_method(is_modern: bool) -> ErrorResponse {
-    let status = if is_modern {
-        StatusCode::NOT_FOUND
-    } else {
-        StatusCode::OK
-    };
-    let detail = "This server does not support this method.";
-    ErrorResponse::new(status, METHOD_NOT_FOUND, detail)
-}
-
 /// Reads the params of a request. Without any, they are an empty object.
 fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResponse> {
     let Some(params) = params else {
@@ -202,7 +195,7 @@ fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResp
 fn revision_for(params: &Value) -> Result<Revision, ErrorResponse> {
     let Some(requested) = params["protocolVersion"].as_str() else {
         let detail = "'protocolVersion' must be a string.";
-        return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
+        return Err(ErrorResponse::invalid_params(detail));
     };
     let served = Revision::parse(requested).filter(|it| !it.is_modern());
     Ok(served.unwrap_or(Revision::NEWEST_LEGACY))
@@ -215,16 +208,84 @@ fn list(
     params: &Value,
 ) -> Result<Operation, ErrorResponse> {
     let engine = request.engine;
-    let tools = ListedTools::complete(&engine.toolkit, &engine.auth, None);
-    let pages = codec.catalogue.pages(&tools);
+    let tools = ListedTools::new(&engine.toolkit, &engine.auth, None, None);
+    let pages = pages(&codec.pages, &tools);
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());
         let Some(page) = page.filter(|page| *page > 0 && *page < pages.len()) else {
             let detail = "'cursor' was not issued by this server.";
-            return Err(ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail));
+            return Err(ErrorResponse::invalid_params(detail));
         };
         format.page = page;
     }
     Ok(Operation::List)
+}
+
+/// Decodes the params of a call.
+fn call(
+    request: &EncodedRequest<'_>,
+    format: &mut McpFormat,
+    mut params: Value,
+) -> Result<Operation, ErrorResponse> {
+    let invalid = |detail: &str| ErrorResponse::invalid_params(detail);
+    let name = params["name"].as_str().filter(|name| !name.is_empty());
+    let Some(name) = name.map(str::to_owned) else {
+        return Err(invalid(
+            "'name' must be the name of a tool: a string that is not empty.",
+        ));
+    };
+    let input = match params["arguments"].take() {
+        Value::Null => json!({}),
+        input @ Value::Object(_) => input,
+        _ => return Err(invalid("'arguments' must be an object.")),
+    };
+    let mut meta = params["_meta"].take();
+    let call_id = call_id_of(request.headers, &meta).map_err(|it| invalid(&it))?;
+    let capabilities = &meta[CAPABILITIES];
+    if format.is_modern() {
+        let elicitation = Elicitation::of(
+            capabilities,
+            &mut params,
+            (&name, &input),
+            request.max_values,
+        );
+        format.elicitation = elicitation.map_err(invalid)?;
+    }
+    let Some(entry) = request.tool_named(&name) else {
+        let similar = similar_to(&name);
+        return Ok(request.reject_unknown(name, &similar, call_id));
+    };
+    if format.is_modern() {
+        check_arguments(request.headers, entry.tool.input.value(), &input)?;
+    }
+    format.output = OutputKind::of(&entry.tool);
+    let mut call = Call::of_newest(entry, call_id, input);
+    call.client_context.answers = format.elicitation.answers();
+    if format.is_modern() && supports_tasks(capabilities) {
+        format.takes_tasks = true;
+        call.background = Background::Task;
+    }
+    format.progress = ProgressStream::of(request.headers, &mut meta);
+    Ok(Operation::Call(call))
+}
+
+/// Returns the name to look for among the known ones, in place of one that may be a tool's id.
+pub(super) fn similar_to(name: &str) -> String {
+    let qualified = name.split('@').next().unwrap_or_default();
+    qualified.replace('.', "_")
+}
+
+/// Returns the id that identifies a repeated call: never the JSON-RPC id, because clients number
+/// their requests from 0.
+fn call_id_of(headers: &HeaderMap, meta: &Value) -> Result<Option<String>, String> {
+    let call_id = match &meta[CALL_ID] {
+        Value::Null => idempotency_key(headers)?,
+        Value::String(text) => Some(text.clone()),
+        _ => return Err("'lambda-tools/call-id' must be a string.".into()),
+    };
+    match call_id {
+        Some(it) if it.len() > LONGEST_ID => Err("The call id is longer than 256 bytes.".into()),
+        call_id => Ok(call_id.filter(|it| !it.is_empty())),
+    }
 }

@@ -2,8 +2,9 @@
 //!
 //! Reference: 2026-07-28 and 2025-11-25, Tools, Tool Result.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{
     Value, json,
@@ -11,9 +12,8 @@ use serde_json::{
 };
 
 use super::{
-    content::ContentBlock,
-    error::MISSING_CAPABILITY,
     format::{McpFormat, OutputKind},
+    transport::Revision,
 };
 use crate::{
     Failure,
@@ -23,11 +23,11 @@ use crate::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},
     },
-    text::whole_milliseconds,
-    tool::output::Output,
+    text::{counted, whole_milliseconds},
+    tool::content::EncodedContent,
     wire::{
         jsonrpc,
-        mcp::{CALL_ID, REPLAY, RETRY_AFTER},
+        mcp::{CALL_ID, MEDIA_TYPE, REPLAY, RETRY_AFTER},
     },
 };
 
@@ -49,7 +49,7 @@ struct RpcResponse<'a, T> {
 pub(super) struct CallResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    content: Vec<ContentBlock<'a>>,
+    content: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
@@ -57,10 +57,54 @@ pub(super) struct CallResult<'a> {
     meta: Value,
 }
 
-/// Wraps a value that is not an object.
-#[derive(Serialize)]
-struct WrappedOutput<'a> {
-    result: &'a Output,
+/// Returns the block of `content` for one item of a tool's content.
+fn block_of(
+    format: &McpFormat,
+    outcome: &Outcome,
+    number: usize,
+    content: &EncodedContent,
+) -> Value {
+    let media_type = &*content.media_type;
+    let kind = media_type.split('/').next().unwrap_or_default();
+    let text = content.text.as_deref();
+    let data = content.data.as_deref();
+    let has_audio = format.revision > Some(Revision::V2024_11_05);
+    match (&content.uri, text, data) {
+        (None, Some(text), _) if media_type == "text/plain" => text_block(text),
+        (None, Some(text), _) => {
+            json!({"type": "text", "text": text, "_meta": {MEDIA_TYPE: media_type}})
+        }
+        (None, _, Some(data)) if kind.eq_ignore_ascii_case("image") => {
+            json!({"type": "image", "data": data, "mimeType": media_type})
+        }
+        (None, _, Some(data)) if has_audio && kind.eq_ignore_ascii_case("audio") => {
+            json!({"type": "audio", "data": data, "mimeType": media_type})
+        }
+        (uri, text, data) => {
+            let uri = match uri {
+                Some(uri) => uri.clone(),
+                None => uri_of(outcome, number),
+            };
+            let mut resource = json!({"uri": uri, "mimeType": media_type});
+            if let Some(text) = text {
+                resource["text"] = text.into();
+            }
+            if let Some(data) = data {
+                resource["blob"] = data.into();
+            }
+            json!({"type": "resource", "resource": resource})
+        }
+    }
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// Returns the URI of a part of this message, and of no other (RFC 2392).
+fn uri_of(outcome: &Outcome, number: usize) -> String {
+    let call = utf8_percent_encode(&outcome.call_id, NON_ALPHANUMERIC);
+    format!("cid:{number}.{call}@lambda-tools")
 }
 
 /// Encodes a response with this result.
@@ -85,12 +129,8 @@ pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
     })
 }
 
-pub(super) fn encode_outcome(
-    format: &McpFormat,
-    server_info: &Value,
-    outcome: &Outcome,
-) -> Vec<u8> {
-    let mut meta = meta_of(format, server_info);
+pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
+    let mut meta = meta_of(format);
     if !outcome.call_id.is_empty() {
         meta[CALL_ID] = json!(outcome.call_id);
     }
@@ -102,17 +142,16 @@ pub(super) fn encode_outcome(
             let is_content = format.output == OutputKind::Content;
             if let Some(content) = is_content.then(|| output.content()).flatten() {
                 let blocks = content.iter().zip(1..);
-                let blocks =
-                    blocks.map(|(it, number)| ContentBlock::of(format, outcome, number, it));
+                let blocks = blocks.map(|(it, number)| block_of(format, outcome, number, it));
                 return encode(format, &CallResult::of(format, blocks.collect(), meta));
             }
             let structured = if format.output == OutputKind::Other || !output.is_object() {
-                to_raw_value(&WrappedOutput { result: output })
+                to_raw_value(&BTreeMap::from([("result", output)]))
             } else {
                 to_raw_value(output)
             };
             let structured = structured.expect("JSON values can be serialized as JSON");
-            let text = vec![ContentBlock::text(structured.get())];
+            let text = vec![text_block(structured.get())];
             let result = CallResult {
                 structured_content: Some(&structured),
                 ..CallResult::of(format, text, meta)
@@ -134,18 +173,8 @@ pub(super) fn encode_outcome(
     }
 }
 
-/// Returns the error for a client without capabilities that a request requires.
-pub(super) fn missing_capability(required: &Value) -> RpcError {
-    let mut error = RpcError::new(
-        MISSING_CAPABILITY,
-        "The client lacks a capability that this requires.",
-    );
-    error.data = Some(json!({"requiredCapabilities": required}));
-    error
-}
-
 impl<'a> CallResult<'a> {
-    fn of(format: &McpFormat, content: Vec<ContentBlock<'a>>, meta: Value) -> Self {
+    fn of(format: &McpFormat, content: Vec<Value>, meta: Value) -> Self {
         Self {
             result_type: format.is_modern().then_some("complete"),
             content,
@@ -155,21 +184,20 @@ impl<'a> CallResult<'a> {
         }
     }
 
-    pub(super) fn error(format: &McpFormat, text: &'a str, meta: Value) -> Self {
+    pub(super) fn error(format: &McpFormat, text: &str, meta: Value) -> Self {
         Self {
             is_error: true,
-            ..Self::of(format, vec![ContentBlock::text(text)], meta)
+            ..Self::of(format, vec![text_block(text)], meta)
         }
     }
 }
 
 /// Returns `_meta` of a result. Every modern result names its server.
-pub(super) fn meta_of(format: &McpFormat, server_info: &Value) -> Value {
-    let mut meta = json!({});
-    if format.is_modern() {
-        meta["io.modelcontextprotocol/serverInfo"] = server_info.clone();
+pub(super) fn meta_of(format: &McpFormat) -> Value {
+    match &format.server_info {
+        None => json!({}),
+        Some(server) => json!({"io.modelcontextprotocol/serverInfo": server}),
     }
-    meta
 }
 
 pub(super) fn is_empty(meta: &Value) -> bool {
@@ -195,5 +223,5 @@ fn text_of(failure: &Failure) -> String {
 
 pub(super) fn in_words(wait: Duration) -> String {
     let seconds = wait.as_millis().div_ceil(1000);
-    crate::text::counted(seconds, "second", "seconds")
+    counted(seconds, "second", "seconds")
 }

@@ -9,12 +9,9 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    McpCodec,
-    call::output_kind_of,
-    error::ErrorResponse,
-    format::McpFormat,
+    format::{McpFormat, OutputKind},
     response::{self, meta_of},
-    transport::{CAPABILITIES, TASKS, supports_tasks},
+    transport::{CAPABILITIES, ErrorResponse, MISSING_CAPABILITY, TASKS, supports_tasks},
 };
 use crate::{
     Failure,
@@ -23,32 +20,32 @@ use crate::{
     clock::timestamp,
     idempotency::deduplication::task::{Task, TaskId, TaskState},
     protocol::{
-        codec::{EncodedRequest, Operation, Reply, TaskRequest},
-        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError},
+        codec::{EncodedRequest, Operation, TaskRequest},
+        jsonrpc::{INTERNAL_ERROR, RpcError},
     },
     text::whole_milliseconds,
 };
 
-/// A task, with the fields that its status has.
+/// A task that has completed.
 #[derive(Serialize)]
-struct TaskResult {
+struct CompletedTask {
     #[serde(flatten)]
     task: Value,
     /// The result as it was encoded: in a [`Value`], numbers could change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Box<RawValue>>,
+    result: Box<RawValue>,
 }
 
 /// Returns the error for a client that does not support tasks.
 pub(super) fn unsupported() -> ErrorResponse {
-    let error = response::missing_capability(&json!({"extensions": {TASKS: {}}}));
-    let status = StatusCode::BAD_REQUEST;
-    ErrorResponse { status, error }
+    let detail = "The client lacks a capability that this requires.";
+    let required = json!({"extensions": {TASKS: {}}});
+    ErrorResponse::bad_request(MISSING_CAPABILITY, detail)
+        .data(json!({"requiredCapabilities": required}))
 }
 
 /// Returns the response to `tools/call` whose call has become a task.
-pub(super) fn created(format: &McpFormat, server_info: &Value, task: &Task) -> Vec<u8> {
-    let mut task = of(task, "working", &meta_of(format, server_info));
+pub(super) fn created(format: &McpFormat, task: &Task) -> Vec<u8> {
+    let mut task = of(format, task, "working");
     task["resultType"] = "task".into();
     response::encode(format, &task)
 }
@@ -57,7 +54,6 @@ pub(super) fn created(format: &McpFormat, server_info: &Value, task: &Task) -> V
 /// a tool asks before its call becomes a task.
 pub(super) fn decode(
     request: &EncodedRequest<'_>,
-    codec: &McpCodec,
     format: &McpFormat,
     method: &str,
     params: &Value,
@@ -67,12 +63,12 @@ pub(super) fn decode(
     }
     let unknown = || {
         let detail = "'taskId' is not the id of a task of this caller.";
-        ErrorResponse::new(StatusCode::OK, INVALID_PARAMS, detail)
+        ErrorResponse::invalid_params(detail)
     };
     let id = params["taskId"].as_str().and_then(TaskId::parse);
     let id = id.ok_or_else(unknown)?;
     let engine = Arc::clone(request.engine);
-    let (server_info, largest) = (codec.server_info.clone(), request.max_response_size);
+    let largest = request.max_response_size;
     let (name, shows, cancels) = match method {
         "tasks/get" => ("tasks/get", true, false),
         "tasks/cancel" => ("tasks/cancel", false, true),
@@ -81,20 +77,21 @@ pub(super) fn decode(
     let mut format = McpFormat {
         id: format.id.clone(),
         revision: format.revision,
+        server_info: format.server_info.clone(),
         ..McpFormat::default()
     };
     let reply = move |found| {
         let error = match found {
             Ok(Some(task)) => {
                 let entry = engine.tool_of(&task);
-                format.output = entry.map(|it| output_kind_of(&it.tool)).unwrap_or_default();
+                format.output = entry.map(|it| OutputKind::of(&it.tool)).unwrap_or_default();
                 let body = if shows {
-                    current(&format, &server_info, task, largest)
+                    current(&format, task, largest)
                 } else {
-                    let meta = meta_of(&format, &server_info);
+                    let meta = meta_of(&format);
                     response::encode(&format, &json!({"resultType": "complete", "_meta": meta}))
                 };
-                return Reply::json(StatusCode::OK, body);
+                return (StatusCode::OK, body);
             }
             Ok(None) => unknown(),
             Err(_) => {
@@ -102,7 +99,7 @@ pub(super) fn decode(
                 ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, detail)
             }
         };
-        Reply::json(error.status, response::encode_error(&format, &error.error))
+        (error.status, response::encode_error(&format, &error.error))
     };
     Ok(Operation::Task(TaskRequest {
         name,
@@ -113,9 +110,9 @@ pub(super) fn decode(
 }
 
 /// Returns the response to `tasks/get`. An output that is too large to send becomes a failure.
-fn current(format: &McpFormat, server_info: &Value, mut task: Task, largest: usize) -> Vec<u8> {
+fn current(format: &McpFormat, mut task: Task, largest: usize) -> Vec<u8> {
     let state = std::mem::replace(&mut task.state, TaskState::Working);
-    let of = |status| of(&task, status, &meta_of(format, server_info));
+    let of = |status| of(format, &task, status);
     let ended = match state {
         TaskState::Working => return response::encode(format, &of("working")),
         TaskState::Cancelled => return response::encode(format, &of("cancelled")),
@@ -129,8 +126,8 @@ fn current(format: &McpFormat, server_info: &Value, mut task: Task, largest: usi
     let mut outcome = Outcome::of(task.id.to_string(), ended.duration, ended.result);
     let task = of("completed");
     let encode = |outcome: &Outcome| {
-        let (task, result) = (task.clone(), Some(result_of(format, server_info, outcome)));
-        response::encode(format, &TaskResult { task, result })
+        let (task, result) = (task.clone(), result_of(format, outcome));
+        response::encode(format, &CompletedTask { task, result })
     };
     let body = encode(&outcome);
     if fits(&body, largest) {
@@ -148,19 +145,19 @@ fn message_of(failure: &Failure) -> String {
 }
 
 /// Returns the result that `tools/call` would have had.
-fn result_of(format: &McpFormat, server_info: &Value, outcome: &Outcome) -> Box<RawValue> {
+fn result_of(format: &McpFormat, outcome: &Outcome) -> Box<RawValue> {
     let format = McpFormat {
         revision: format.revision,
         output: format.output,
         is_bare: true,
         ..McpFormat::default()
     };
-    let body = response::encode_outcome(&format, server_info, outcome);
+    let body = response::encode_outcome(&format, outcome);
     let body = String::from_utf8(body).expect("JSON is UTF-8");
     RawValue::from_string(body).expect("it has just been encoded")
 }
 
-fn of(task: &Task, status: &str, meta: &Value) -> Value {
+fn of(format: &McpFormat, task: &Task, status: &str) -> Value {
     let mut value = json!({
         "resultType": "complete",
         "taskId": task.id.to_string(),
@@ -169,7 +166,7 @@ fn of(task: &Task, status: &str, meta: &Value) -> Value {
         "lastUpdatedAt": timestamp(task.updated_at),
         "ttlMs": whole_milliseconds(task.ttl),
         "pollIntervalMs": whole_milliseconds(task.poll_after),
-        "_meta": meta,
+        "_meta": meta_of(format),
     });
     if let Some(message) = &task.message {
         value["statusMessage"] = json!(message);

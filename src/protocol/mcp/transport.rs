@@ -1,4 +1,5 @@
-//! The transport's rules: media types, the revision, and the headers that repeat the body.
+//! The transport's rules: media types, the revision, the headers that repeat the body, and the errors
+//! of requests that break them.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
@@ -7,11 +8,7 @@ use http::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    error::{ErrorResponse, HEADER_MISMATCH, UNSUPPORTED_VERSION},
-    revision::Revision,
-};
-use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST};
+use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
@@ -22,6 +19,96 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 
 pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
+/// A header is missing, or it disagrees with the body (2026-07-28, Transports).
+const HEADER_MISMATCH: i32 = -32020;
+/// The client lacks a capability that the request requires (2026-07-28, Base Protocol, Error Codes).
+pub(super) const MISSING_CAPABILITY: i32 = -32021;
+/// The revision is not served (2026-07-28, Versioning).
+const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// The error of a request that cannot be served, and its HTTP status.
+pub(super) struct ErrorResponse {
+    pub(super) status: StatusCode,
+    pub(super) error: RpcError,
+}
+
+impl ErrorResponse {
+    pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
+        let error = RpcError::new(code, message);
+        Self { status, error }
+    }
+
+    /// Creates a 400 for a request that violates the transport's rules.
+    pub(super) fn bad_request(code: i32, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
+        Self::bad_request(INVALID_REQUEST, message)
+    }
+
+    pub(super) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::OK, INVALID_PARAMS, message)
+    }
+
+    pub(super) fn data(mut self, data: Value) -> Self {
+        self.error.data = Some(data);
+        self
+    }
+}
+
+/// A revision. The variants are in chronological order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Revision {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+}
+
+impl Revision {
+    pub(super) const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The newest revision with `initialize`.
+    pub(super) const NEWEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The revision of a request that names none (2025-11-25, Transports, Protocol Version Header).
+    pub(super) const UNNAMED: Self = Self::V2025_03_26;
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == text)
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        // Without the prefix of the log's dialect.
+        &self.dialect()[4..]
+    }
+
+    /// Returns the name in the log.
+    pub(super) fn dialect(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "mcp-2024-11-05",
+            Self::V2025_03_26 => "mcp-2025-03-26",
+            Self::V2025_06_18 => "mcp-2025-06-18",
+            Self::V2025_11_25 => "mcp-2025-11-25",
+            Self::V2026_07_28 => "mcp-2026-07-28",
+        }
+    }
+
+    /// Returns true for revisions without a handshake: each request carries its revision and its
+    /// client's capabilities.
+    pub(super) fn is_modern(self) -> bool {
+        self >= Self::V2026_07_28
+    }
+}
+
 /// Returns true if a client with these capabilities supports tasks.
 pub(super) fn supports_tasks(capabilities: &Value) -> bool {
     capabilities["extensions"][TASKS].is_object()
@@ -30,7 +117,7 @@ pub(super) fn supports_tasks(capabilities: &Value) -> bool {
 /// Rejects a client that does not accept JSON, or does not send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
     let json = ["application/json", "application/*"];
-    let accepts_json = !headers.contains_key(ACCEPT) || media_types(headers, &ACCEPT, &json);
+    let accepts_json = !headers.contains_key(ACCEPT) || accepts(headers, &json);
     let refuse = |status, detail: &str| Err(ErrorResponse::new(status, INVALID_REQUEST, detail));
     if !accepts_json {
         let detail = "The Accept header must include application/json.";
@@ -44,9 +131,9 @@ pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse
     Ok(())
 }
 
-/// Returns true if a header lists one of these media types, or all of them.
-pub(super) fn media_types(headers: &HeaderMap, name: &HeaderName, types: &[&str]) -> bool {
-    let mut values = headers.get_all(name).iter();
+/// Returns true if a client accepts one of these media types, or all of them.
+pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter();
     values.any(|value| {
         let mut ranges = value
             .to_str()

@@ -9,7 +9,7 @@ use crate::{
     call::Call,
     observe::request_log::RequestNames,
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation, OwnRefusal},
+        codec::{EncodedRequest, Operation, OwnRefusal},
         json::JsonScope,
         jsonrpc::{
             INVALID_PARAMS, INVALID_REQUEST, MessageError, RpcError, RpcId, RpcMessage,
@@ -24,11 +24,10 @@ pub(super) type RpcFormat = Option<Box<RpcId>>;
 
 /// Decodes the body of `POST /opentool/call`. What could be read of a malformed request goes into its
 /// response and the log.
-pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
-    let mut format = RpcFormat::default();
+pub(super) fn call(request: &EncodedRequest<'_>, format: &mut RpcFormat) -> Operation {
     let mut names = RequestNames::default();
-    let operation = operation_of(request, &mut format, &mut names);
-    let operation = operation.unwrap_or_else(|(code, detail)| {
+    let operation = operation_of(request, format, &mut names);
+    operation.unwrap_or_else(|(code, detail)| {
         names.call_id = format.as_deref().and_then(id_in);
         Operation::Refuse(OwnRefusal {
             status: match code {
@@ -39,8 +38,7 @@ pub(super) fn call(request: &EncodedRequest<'_>) -> DecodedRequest<RpcFormat> {
             detail,
             names,
         })
-    });
-    DecodedRequest { format, operation }
+    })
 }
 
 /// Order of the checks: JSON, shape, id, version, method, params.

@@ -11,23 +11,19 @@ use crate::{Secret, json::JsonObject, protocol::refusal::Refusal, text::LONGEST_
 const LONGEST_SECRET: usize = 16 * 1024;
 
 /// An object whose fields are taken out one by one, and its path in the body.
-///
-/// The fields are few: comparing their names takes less time than hashing the one to find.
 pub(super) struct ObjectFields<'a> {
-    fields: Vec<(String, Value)>,
+    fields: JsonObject,
     pub(super) path: &'a str,
 }
 
 impl<'a> ObjectFields<'a> {
-    pub(super) fn of(object: JsonObject, path: &'a str) -> Self {
-        let fields = object.into_iter().collect();
+    pub(super) fn of(fields: JsonObject, path: &'a str) -> Self {
         Self { fields, path }
     }
 
     /// Takes a field. `null` is what some clients send for an absent one.
     fn take(&mut self, name: &str) -> Option<Value> {
-        let index = self.fields.iter().position(|(it, _)| it == name)?;
-        Some(self.fields.swap_remove(index).1).filter(|it| !it.is_null())
+        self.fields.swap_remove(name).filter(|it| !it.is_null())
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {

@@ -9,16 +9,15 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
-    dialect::{self, Dialect},
+    dialect::{self, Dialect, ListFormat, OxpFormat},
     fields::{ObjectFields, not_understood},
-    format::{ListFormat, OxpFormat},
 };
 use crate::{
     call::{Background, Call, ClientContext},
     json::JsonObject,
     observe::request_log::RequestNames,
     protocol::{
-        codec::{DecodedRequest, EncodedRequest, Operation},
+        codec::{EncodedRequest, Operation},
         idempotency_key::idempotency_key,
         json::{
             self, JsonError,
@@ -71,36 +70,34 @@ const BODY: JsonScope = call_fields!(("$schema", Scalar), ("request", call_field
 /// The body of `GET /tools`.
 const LIST: JsonScope = Fields(&[("$schema", Scalar)]);
 
-const NAMES: JsonScope = Fields(&[
-    ("tool_id", Scalar),
-    ("call_id", Scalar),
-    ("trace_id", Scalar),
-    ("request", Fields(NAMES_IN_ENVELOPE)),
-]);
-
-const NAMES_IN_ENVELOPE: &[(&str, JsonScope)] = &[
-    ("tool_id", Scalar),
-    ("call_id", Scalar),
-    ("trace_id", Scalar),
-];
-
 /// Decodes a `POST /tools/call` in any dialect.
 pub(super) fn call(
     request: &EncodedRequest<'_>,
     background: Background,
-) -> DecodedRequest<OxpFormat> {
-    let mut format = OxpFormat::default();
-    let operation = match call_in(&mut format, request) {
+    format: &mut OxpFormat,
+) -> Operation {
+    let mut names = RequestNames::default();
+    match call_in(format, &mut names, request) {
         Ok(call) => Operation::Call(Box::new(Call { background, ..call })),
-        Err(error) => Operation::Reject(error, names_in(request.body)),
-    };
-    DecodedRequest { format, operation }
+        Err(refusal) => Operation::Reject(refusal, names),
+    }
 }
 
-fn call_in(format: &mut OxpFormat, request: &EncodedRequest<'_>) -> Result<Call, Refusal> {
+/// Reads a call. What could be read of it is in `format` and `names`, even after an error.
+fn call_in(
+    format: &mut OxpFormat,
+    names: &mut RequestNames,
+    request: &EncodedRequest<'_>,
+) -> Result<Call, Refusal> {
     let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(format, body)?;
+    let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
+    *names = RequestNames {
+        tool: text("tool_id"),
+        call_id: text("call_id"),
+        trace_id: text("trace_id"),
+    };
     let path = match format.dialect {
         Dialect::Header => "",
         _ => "request.",
@@ -178,22 +175,21 @@ fn opened(
 }
 
 /// Decodes a request to the path of a single tool, whose body is the input.
-pub(super) fn single_tool(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
+pub(super) fn single_tool(request: &EncodedRequest<'_>, format: &mut OxpFormat) -> Operation {
+    format.dialect = Dialect::Path;
     let tool_id = tool_id_in(request.uri.path());
     let call_id = idempotency_key(request.headers);
-    let format = Dialect::Path.into();
-    let operation = match call_of_single_tool(&tool_id, call_id.clone(), request) {
+    match call_of_single_tool(&tool_id, call_id.clone(), request) {
         Ok(call) => Operation::Call(Box::new(call)),
-        Err(error) => {
+        Err(refusal) => {
             let names = RequestNames {
                 tool: Some(tool_id.into_owned()),
                 call_id: call_id.ok().flatten(),
                 trace_id: None,
             };
-            Operation::Reject(error, names)
+            Operation::Reject(refusal, names)
         }
-    };
-    DecodedRequest { format, operation }
+    }
 }
 
 fn call_of_single_tool(
@@ -222,42 +218,20 @@ fn tool_id_in(path: &str) -> Cow<'_, str> {
     percent_decode_str(id.unwrap_or_default()).decode_utf8_lossy()
 }
 
-/// Collects the names in a rejected request, for the log.
-fn names_in(body: &[u8]) -> RequestNames {
-    let Some(Value::Object(mut body)) = json::read_leniently(body, &NAMES) else {
-        return RequestNames::default();
-    };
-    if let Some(Value::Object(request)) = body.swap_remove("request") {
-        body = request;
-    }
-    let mut text = |name: &str| match body.swap_remove(name) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    };
-    RequestNames {
-        tool: text("tool_id"),
-        call_id: text("call_id"),
-        trace_id: text("trace_id"),
-    }
-}
-
 /// Decodes a `GET /tools`, whose header or body names the format of the list.
-pub(super) fn list(request: &EncodedRequest<'_>) -> DecodedRequest<OxpFormat> {
-    // An error uses the client's format; without a `$schema` it is bare.
-    let mut dialect = Dialect::Header;
-    let (format, operation) = match list_format_of(&mut dialect, request) {
-        Ok(list) => (list.into(), Operation::List),
-        Err(error) => {
-            let operation = Operation::Reject(error, RequestNames::default());
-            (dialect.into(), operation)
+pub(super) fn list(request: &EncodedRequest<'_>, format: &mut OxpFormat) -> Operation {
+    match list_format_of(request, format) {
+        Ok(list) => {
+            *format = list.into();
+            Operation::List
         }
-    };
-    DecodedRequest { format, operation }
+        Err(refusal) => Operation::Reject(refusal, RequestNames::default()),
+    }
 }
 
 fn list_format_of(
-    dialect: &mut Dialect,
     request: &EncodedRequest<'_>,
+    format: &mut OxpFormat,
 ) -> Result<ListFormat, Refusal> {
     let headers = request.headers;
     let schema = match request.body.trim_ascii() {
@@ -265,17 +239,18 @@ fn list_format_of(
         _ => ObjectFields::of(object(request.body, &LIST, usize::MAX)?, "").text("$schema")?,
     };
     let schema = schema.as_deref();
-    let format = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
+    let list = match schema.map(|schema| Dialect::of_envelope(Some(schema))) {
         _ if headers.contains_key(dialect::VERSION_HEADER) => ListFormat::Header,
         Some(Dialect::Otc) => ListFormat::Otc,
         _ => ListFormat::Universal,
     };
     if schema.is_some() {
-        *dialect = format.dialect();
+        // An error uses the client's format; without a `$schema` it is bare.
+        format.dialect = list.dialect();
     }
     dialect::check_schema(schema)?;
     dialect::check_header(headers)?;
-    Ok(format)
+    Ok(list)
 }
 
 fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObject, Refusal> {
@@ -294,11 +269,8 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
     }
 }
 
-/// Looks for a field in a body that has only known ones: there are so few that comparing their names
-/// costs less than hashing one.
 fn has(body: &JsonObject, name: &str) -> bool {
-    body.iter()
-        .any(|(it, value)| it == name && !value.is_null())
+    body.get(name).is_some_and(|value| !value.is_null())
 }
 
 /// Returns a sentence about the field that a request without an input has in place of it.
@@ -307,8 +279,7 @@ fn misplaced_input(body: &JsonObject, path: &str) -> Option<String> {
         return None;
     }
     // An object, or JSON as a text, as in OpenAI's API.
-    let has = |name: &&&str| body.get(**name).is_some_and(|value| !value.is_null());
-    let name = MISTAKEN.iter().find(has)?;
+    let name = MISTAKEN.iter().find(|name| has(body, name))?;
     Some(format!(
         "The body has '{path}{name}', but a call's input is in '{path}input'."
     ))

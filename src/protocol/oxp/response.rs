@@ -1,15 +1,25 @@
-//! Encoding of outcomes.
+//! Encoding of outcomes and refusals.
 //!
 //! Every outcome is a 200 response, whether the tool succeeded or failed, except at the path of a
-//! single tool.
+//! single tool. The status of a refusal is 401 for invalid credentials, 403 for other web pages, 415
+//! for compressed bodies, 422 for invalid input and 400 otherwise. The texts are the specification's,
+//! where it has any.
 
-use crate::text::{milliseconds, whole_milliseconds};
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Number;
+use serde_json::{Number, Value, json};
 
-use super::dialect::Dialect;
-use crate::{Failure, call::Outcome, protocol::json_response::to_json, tool::output::Output};
+use super::dialect::{Dialect, OxpFormat};
+use crate::{
+    Failure,
+    call::{
+        Outcome,
+        rejection::{Rejection, UnmetRequirements},
+    },
+    protocol::{json_response::to_json, refusal::Refusal, wording::Wording},
+    text::{milliseconds, whole_milliseconds},
+    tool::output::Output,
+};
 
 /// OXP 1.0, Call Tool Response.
 #[derive(Serialize)]
@@ -89,4 +99,75 @@ fn error_of(failure: &Failure) -> ToolErrorBody<'_> {
         additional_prompt_content: parts.additional_prompt_content.as_deref(),
         retry_after_ms: parts.retry_after.map(whole_milliseconds),
     }
+}
+
+/// Encodes a refusal: OXP 1.0, Server Error Response and Validation Error Response.
+pub(super) fn encode_refusal(refusal: &Refusal, format: &OxpFormat) -> (StatusCode, Vec<u8>) {
+    let mut wording = Wording::of(refusal);
+    let mut more = None;
+    match refusal {
+        Refusal::Rejected(Rejection::InvalidInput(errors), _) => {
+            wording.detail.clone_from(&format.misplaced_input);
+            more = Some(("parameter_errors", json!(errors)));
+        }
+        Refusal::Rejected(Rejection::Missing(missing), _) => {
+            if format.dialect == Dialect::Path {
+                // That path has no place for a context.
+                let detail = wording.detail.unwrap_or_default();
+                let text = "Only the body of POST /tools/call has a context.";
+                wording.detail = Some(format!("{detail} {text}"));
+            }
+            if !missing.requirements.is_empty() {
+                more = Some(("missing_requirements", requirements_of(missing)));
+            }
+        }
+        _ => {}
+    }
+    let mut body = error_body(wording, format.dialect);
+    if let Some((name, value)) = more {
+        body[name] = value;
+    }
+    (status_of(refusal), to_json(&body))
+}
+
+/// Returns the body of an error.
+pub(super) fn error_body(Wording { message, detail }: Wording, dialect: Dialect) -> Value {
+    let mut body = json!({});
+    if let Some(schema) = dialect.schema() {
+        body["$schema"] = schema.into();
+    }
+    body["message"] = message.into();
+    if let Some(detail) = detail {
+        body["developer_message"] = detail.into();
+    }
+    body
+}
+
+/// Returns the status of a refusal.
+fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::Unauthenticated(..) => StatusCode::UNAUTHORIZED,
+        Refusal::ForbiddenOrigin => StatusCode::FORBIDDEN,
+        Refusal::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Refusal::Rejected(Rejection::InvalidInput(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// Returns the `missing_requirements` (OXP 1.0, Server Error Response).
+fn requirements_of(missing: &UnmetRequirements) -> Value {
+    let requirements = &missing.requirements;
+    let mut body = json!({});
+    if !requirements.authorization.is_empty() {
+        // The challenges that would provide a token. The list is present but empty if this server
+        // cannot offer any: the specification's challenges need a URL.
+        body["authorization"] = json!(missing.challenges);
+    }
+    if requirements.user_id {
+        body["user_id"] = true.into();
+    }
+    if !requirements.secrets.is_empty() {
+        body["secrets"] = json!(requirements.secrets);
+    }
+    body
 }

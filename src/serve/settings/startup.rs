@@ -8,9 +8,7 @@ use super::{
     get,
     variables::{VARIABLES, Values::Secret, is_on_lambda},
 };
-use crate::{
-    Auth, EventKind, Server, assemble::declared_secrets, oauth::OAuth, text::closest,
-};
+use crate::{Auth, EventKind, Server, assemble::declared_secrets, oauth::OAuth, text::closest};
 
 const PREFIX: &str = "TOOLS_";
 
