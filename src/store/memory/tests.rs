@@ -127,8 +127,8 @@ async fn new_records_are_rejected_if_none_can_be_forgotten() {
         assert!(larger.unwrap_err().is_full());
         let outcome = put(&memory, "0", unforgettable(1), Over::Version(1)).await;
         assert_eq!(outcome, PutOutcome::Written);
-        // Everything has expired.
-        let outcome = try_put(&memory, "new", &record(21), Over::Nothing, after(1)).await;
+        // Everything has expired, and makes room.
+        let outcome = try_put(&memory, "new", &record(70), Over::Nothing, after(1)).await;
         assert_eq!(outcome, Ok(PutOutcome::Written));
         assert_eq!(held(&memory), ["new"]);
     }
