@@ -69,7 +69,8 @@ fn line(
     line
 }
 
-/// Returns the measurements of a request, without counts of zero: a metric costs the owner money as soon as it has a value.
+/// Returns the measurements of a request, without counts of zero: a metric costs the owner money as soon
+/// as it has a value.
 pub(super) fn by_tool(
     end: &RequestEnd<'_>,
     duration: Duration,
