@@ -123,7 +123,7 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
-// So do those in `pictures.md`, which contain the pictures: `tests/it/pictures.rs` writes it.
+// So do those in `pictures.md`, which contain the pictures: `tests/it/documents.rs` writes it.
 // The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
 // Some pages have examples that need a cargo feature.
 #[doc = concat!(include_str!("pages.md"), include_str!("../docs/agentcore.md"))]

@@ -100,10 +100,9 @@ async fn questions_are_asked_one_after_the_other() {
 
 #[tokio::test]
 async fn a_user_answers_again_or_declines() {
-    let accept = |content: Value| json!({"action": "accept", "content": content});
+    let invalid = json!({"action": "accept", "content": {"guests": 9}});
     for (answer, is_asked_again) in [
-        (accept(json!({"guests": 9})), true),
-        (accept(json!(7)), true),
+        (invalid, true),
         (json!({"action": "decline"}), false),
         (json!({"action": "cancel"}), false),
     ] {
@@ -139,15 +138,6 @@ async fn a_client_that_cannot_ask_gets_a_failure_with_the_question() {
 
 #[tokio::test]
 async fn responses_and_states_that_cannot_be_read_are_errors() {
-    // 16 levels of strings with 115 levels of arrays each, in serde_json's private format of raw JSON.
-    let mut deep = "1".to_owned();
-    for _ in 0..16 {
-        let nested = format!("{}{deep}{}", "[".repeat(115), "]".repeat(115));
-        deep = json!({"$serde_json::private::RawValue": nested}).to_string();
-        if deep.len() > 200_000 {
-            break;
-        }
-    }
     let tools = tools();
     let large = json!({"action": "accept", "content": {"x": "x".repeat(40_000)}});
     let state = asked(&tools).await;
@@ -155,7 +145,6 @@ async fn responses_and_states_that_cannot_be_read_are_errors() {
         json!({"requestState": "x"}),
         json!({"requestState": "[]"}),
         json!({"requestState": 1}),
-        json!({"requestState": format!("{{\"responses\":{deep}}}")}),
         json!({"inputResponses": []}),
         json!({"inputResponses": {"guests": large}, "requestState": state}),
     ] {

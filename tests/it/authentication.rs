@@ -1,11 +1,13 @@
-//! Authentication with valid and invalid API keys, beside the events in `events/authentication`.
+//! Authentication with API keys, beside the events in `events/authentication`, and the server's own
+//! secrets and its users' tokens, which no tool and no document gets.
 
 use lambda_tools::{
-    ApiKeys, Auth, Context, Failure, Tool, Toolkit, secrets::Secrets, testing::ExpectedResponse,
+    ApiKeys, Auth, Context, Failure, Server, Tool, Toolkit, secrets::Secrets,
+    testing::ExpectedResponse,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Nothing, function, post, server};
+use crate::support::{Nothing, function, idle, post, server};
 
 const ONE: &str = "one-0123456789ab";
 const TWO: &str = "two-0123456789ab";
@@ -61,7 +63,6 @@ async fn the_first_id_names_the_caller_of_each_key() {
 #[tokio::test]
 async fn any_other_credential_is_rejected() {
     for headers in [
-        &[][..],
         &[("oxp-api-key", "")],
         &[("oxp-api-key", "one-0123456789a")],
         &[("oxp-api-key", "one-0123456789abc")],
@@ -76,11 +77,6 @@ async fn any_other_credential_is_rejected() {
         &[("authorization", "Basic one-0123456789ab")],
         &[("authorization", "é")],
         &[("authorization", "Beareré one-0123456789ab")],
-        // The first header decides.
-        &[
-            ("oxp-api-key", "wrong"),
-            ("authorization", "Bearer one-0123456789ab"),
-        ],
     ] {
         let ids = ["ONE", "SHORT", "EMPTY", "BLANK", "SPACES", "NOWHERE"];
         for ids in [&ids[..], &ids[2..], &["|", ""], &[]] {
@@ -90,7 +86,7 @@ async fn any_other_credential_is_rejected() {
     }
 }
 
-/// A store of which some secrets cannot be read.
+/// `events/undecided` has the same of API keys.
 #[cfg(feature = "jwt")]
 mod half_down {
     use std::future::ready;
@@ -105,13 +101,12 @@ mod half_down {
 
     const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
 
-    /// Has two secrets, and cannot read others.
+    /// Has one secret, and cannot read others.
     struct HalfDown;
 
     impl SecretStore for HalfDown {
         fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
             let read = |id: &String| match &**id {
-                "KEY" => Ok(Some(Secret::from(ONE))),
                 "SIGNING" => Ok(Some(Secret::from(SECRET))),
                 _ => Err(StoreError::unavailable("it is down")),
             };
@@ -123,29 +118,117 @@ mod half_down {
         }
     }
 
-    /// Only a credential that an unreadable secret may accept has to wait for it.
+    /// Only a token that an unreadable secret may have signed has to wait for it.
     #[tokio::test]
     async fn what_a_readable_secret_decides_does_not_wait_for_another_one() {
-        let bearer = |secret: &str, exp: u64| {
-            let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
-            format!("Bearer {token}")
-        };
-        let of_another = bearer(&SECRET.replace('a', "b"), NOW + 60);
-        for (header, value, status) in [
-            ("oxp-api-key", ONE.to_owned(), 200),
-            ("oxp-api-key", TWO.to_owned(), 400),
-            ("authorization", bearer(SECRET, NOW + 60), 200),
-            ("authorization", of_another, 400),
+        for (secret, exp, status) in [
+            (SECRET, NOW + 60, 200),
+            (&SECRET.replace('a', "b"), NOW + 60, 400),
             // Signed, and not valid: no other secret can change that.
-            ("authorization", bearer(SECRET, NOW - 60), 401),
+            (SECRET, NOW - 60, 401),
         ] {
-            let keys = ApiKeys::with_ids(["DOWN", "KEY"]);
-            let auth = Auth::from(keys).or(Jwt::with_secret_ids(["SIGNING", "DOWN"]));
-            let secrets = Secrets::from_store(HalfDown);
-            let response = respond(auth, secrets, &[(header, &value)]).await;
-            assert_eq!(response.status, status, "{header} {response:?}");
+            let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
+            let headers = [("authorization", &*format!("Bearer {token}"))];
+            let auth = Jwt::with_secret_ids(["SIGNING", "DOWN"]);
+            let response = respond(auth, Secrets::from_store(HalfDown), &headers).await;
+            assert_eq!(response.status, status, "{response:?}");
             let waits = response.headers.contains_key("retry-after");
             assert_eq!(waits, status == 400, "{response:?}");
         }
+    }
+}
+
+/// Returns the error of a server at its start.
+fn error_of(secret: &str, change: impl FnOnce(Server) -> Server) -> Option<String> {
+    let tools = [
+        idle("A.First@1.0.0", "A tool.").secret("FREE_KEY"),
+        idle("A.Second@1.0.0", "A tool.")
+            .secret("OTHER_KEY")
+            .secret(secret),
+    ];
+    let server = change(server(Toolkit::new(tools).unwrap()));
+    server.into_router().err().map(|it| it.to_string())
+}
+
+#[track_caller]
+fn refuses(secrets: &[&str], change: impl Fn(Server) -> Server) {
+    for secret in secrets {
+        let error = error_of(secret, &change).unwrap_or_default();
+        let expected =
+            format!("a tool declares the secret '{secret}', which this server uses for itself");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert_eq!(error_of("ITS_OWN_KEY", change), None);
+}
+
+#[test]
+fn no_tool_gets_a_secret_that_the_server_uses_for_itself() {
+    let auth = || Auth::from(ApiKeys::with_ids(["PARTNER"])).or(ApiKeys::with_ids(["OLD|NEW"]));
+    refuses(&["PARTNER", "OLD", "NEW"], |server| server.auth(auth()));
+    // The server signs its own requests to AWS with them.
+    let credentials = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+    ];
+    refuses(&credentials, |server| server);
+    #[cfg(feature = "jwt")]
+    refuses(&["SIGNER"], |server| {
+        server.auth(lambda_tools::Jwt::with_secret_ids(["SIGNER"]))
+    });
+    #[cfg(feature = "oauth")]
+    {
+        use lambda_tools::{OAuth, oauth::Provider};
+
+        let github = || OAuth::with([Provider::github("id", "GITHUB_SECRET")]);
+        refuses(&["GITHUB_SECRET", "K1", "K2"], |server| {
+            server.oauth(github().key_ids(["K1", "K2"]))
+        });
+        let key = ["TOOLS_OAUTH_KEY"];
+        refuses(&key, |server| server.oauth(OAuth::with([])));
+    }
+    #[cfg(feature = "sign-in")]
+    refuses(&["CLIENT_SECRET", "TOOLS_OAUTH_KEY"], |server| {
+        let sign_in = lambda_tools::SignIn::google("id", "CLIENT_SECRET").allow("anyone");
+        server.auth(sign_in).public_url("https://tools.example")
+    });
+}
+
+/// A document names its API as it likes, and so the provider that its tools require.
+#[cfg(all(feature = "from-openapi", feature = "oauth"))]
+#[tokio::test]
+async fn no_document_gets_the_tokens_of_a_provider_with_the_name_of_its_api() {
+    use lambda_tools::{OAuth, from_openapi::OpenApi, oauth::Provider};
+
+    let response = async |token_url: &str| -> Value {
+        let document = json!({
+            "openapi": "3.1.0", "info": {"title": "GitHub", "version": "1"}, "servers": [{"url": "https://api.example"}],
+            "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": {
+                "authorizationUrl": "https://github.com/login/oauth/authorize", "tokenUrl": token_url}}}}},
+            "paths": {"/me": {"get": {"operationId": "me", "summary": "Who", "security": [{"login": ["user"]}], "responses": {}}}},
+        });
+        let api = OpenApi::new(document).unwrap().include_all();
+        let tools = api.tools().unwrap();
+        let key = ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef");
+        let server = server(Toolkit::new(tools).unwrap())
+            .public_url("https://tools.example")
+            .oauth(OAuth::with([Provider::github("id", "GITHUB_SECRET")]))
+            .secrets(Secrets::fixed([key, ("GITHUB_SECRET", "a-secret")]));
+        let body = json!({"tool_id": "GitHub.Me", "input": {}, "context": {"user_id": "ada"}});
+        post(&function(server), "/tools/call", &[], &body)
+            .await
+            .body
+    };
+    let own = response("https://github.com/login/oauth/access_token")
+        .await
+        .to_string();
+    assert!(own.contains("/authorization/challenges/"), "{own}");
+    for url in [
+        "https://evil.example/login/oauth/access_token",
+        "https://github.com/login/oauth/access_token/",
+    ] {
+        let other = response(url).await.to_string();
+        assert!(other.contains("github"), "{other}");
+        assert!(!other.contains("challenges"), "{other}");
     }
 }

@@ -22,29 +22,23 @@ pub(crate) struct Collector {
     served: Served,
 }
 
-/// Records the spans.
-async fn accept(State(bodies): State<Bodies>, body: Bytes) {
+async fn record(State(bodies): State<Bodies>, body: Bytes) {
     bodies.lock().unwrap().push(body);
-}
-
-/// Never responds.
-async fn hang() -> StatusCode {
-    std::future::pending().await
-}
-
-/// Records the spans and responds with an error.
-async fn reject(State(bodies): State<Bodies>, body: Bytes) -> StatusCode {
-    bodies.lock().unwrap().push(body);
-    StatusCode::SERVICE_UNAVAILABLE
 }
 
 impl Collector {
     pub(crate) async fn start() -> Self {
         let bodies = Bodies::default();
         let router = Router::new()
-            .route("/v1/traces", post(accept))
-            .route("/hangs/v1/traces", post(hang))
-            .route("/rejects/v1/traces", post(reject))
+            .route("/v1/traces", post(record))
+            .route("/hangs/v1/traces", post(std::future::pending::<()>))
+            .route(
+                "/rejects/v1/traces",
+                post(async |state, body| {
+                    record(state, body).await;
+                    StatusCode::SERVICE_UNAVAILABLE
+                }),
+            )
             .with_state(Arc::clone(&bodies));
         let served = Served::start(router).await;
         Self { bodies, served }

@@ -72,6 +72,10 @@ async fn mcp_has_a_block_for_each_kind() {
 
     let response = mcp_call(&tools(), "T_None", json!({})).await;
     assert_eq!(response["result"]["content"], json!([]));
+    // An object of the same shape is a value.
+    let response = mcp_call(&tools(), "T_Alike", json!({})).await;
+    let expected = json!({"media_type": "text/plain", "text": "text"});
+    assert_eq!(response["result"]["structuredContent"], expected);
 }
 
 #[tokio::test]
@@ -87,6 +91,9 @@ async fn other_protocols_have_objects() {
     let body = json!({"jsonrpc": "2.0", "id": "1", "method": "T_Pixel", "params": {}});
     let response = post(&tools, "/opentool/call", &[], &body).await;
     assert_eq!(response.body["result"], pixel, "{response:?}");
+    let error = failure(&tools, "T.Untyped", json!({})).await;
+    let detail = error["developer_message"].as_str().unwrap();
+    assert!(detail.ends_with("\"png\" is not a media type"), "{detail}");
 }
 
 #[tokio::test]
@@ -101,18 +108,4 @@ async fn the_lists_describe_content() {
     assert_eq!(schema["required"], json!(["media_type"]), "{schema}");
     assert_eq!(schema["properties"]["data"]["contentEncoding"], "base64");
     assert_eq!(&schema_of("T_All")["items"], schema);
-}
-
-#[tokio::test]
-async fn an_invalid_media_type_is_a_failure() {
-    let error = failure(&tools(), "T.Untyped", json!({})).await;
-    let detail = error["developer_message"].as_str().unwrap();
-    assert!(detail.ends_with("\"png\" is not a media type"), "{detail}");
-}
-
-#[tokio::test]
-async fn an_object_of_the_same_shape_is_a_value() {
-    let response = mcp_call(&tools(), "T_Alike", json!({})).await;
-    let expected = json!({"media_type": "text/plain", "text": "text"});
-    assert_eq!(response["result"]["structuredContent"], expected);
 }

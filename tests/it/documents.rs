@@ -1,7 +1,9 @@
-//! The README and the pages below `docs/`: their blocks are tested, and their links lead somewhere.
+//! What the repository contains besides code: the README and the pages below `docs/`, whose blocks are
+//! tested and whose links lead somewhere; pictures; the release profile; and workflows on GitHub.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use test_support::{
     documents::{blocks, covered, pages},
     repository,
@@ -107,5 +109,127 @@ fn the_pages_install_what_the_tests_use() {
                 assert!(pinned.lines().any(|line| line == word), "{path}: {word}");
             }
         }
+    }
+}
+
+/// Returns the names of the pictures' files, sorted.
+fn pictures() -> Vec<String> {
+    let files = fs::read_dir(repository("docs/images")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert!(names.len() > 3);
+    names
+}
+
+/// Returns what a picture is called in a page, and its media type.
+fn reference(file: &str) -> (String, &'static str) {
+    let path = Path::new(file);
+    let kind = match path.extension().unwrap().to_str().unwrap() {
+        "png" => "png",
+        "svg" => "svg+xml",
+        other => panic!("{file}: {other} is no kind of picture"),
+    };
+    let name = path.file_stem().unwrap().to_str().unwrap();
+    (format!("picture-{name}"), kind)
+}
+
+#[test]
+fn every_picture_is_on_a_page() {
+    let pages = pages();
+    for file in pictures() {
+        let (name, _) = reference(&file);
+        let is_shown = |(_, text): &(String, String)| {
+            text.contains(&format!("[{name}]\n"))
+                || text.contains(&format!("](docs/images/{file})"))
+        };
+        assert!(pages.iter().any(is_shown), "no page has {file}");
+    }
+}
+
+/// There, a page has only the definitions in this file. `UPDATE_EXPECTED=1` writes it.
+#[test]
+fn the_documentation_of_the_crate_has_the_pictures() {
+    let lines = pictures().into_iter().map(|file| {
+        let (name, kind) = reference(&file);
+        let data = STANDARD.encode(fs::read(repository("docs/images").join(file)).unwrap());
+        format!("[{name}]: data:image/{kind};base64,{data}\n")
+    });
+    let expected: String = lines.collect();
+    let path = repository("src/pictures.md");
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    let file = fs::read_to_string(path).unwrap();
+    assert!(
+        file == expected,
+        "src/pictures.md is out of date: UPDATE_EXPECTED=1 writes it"
+    );
+    assert!(file.len() <= 200_000, "the crate grows by {}", file.len());
+}
+
+// The release profile that `docs/lambda.md` recommends for users' workspaces, and that generated
+// projects have.
+const MANIFEST: &str = include_str!("../../Cargo.toml");
+const GENERATED: &str = include_str!("../../templates/function/Cargo.toml{{nil}}");
+const PAGE: &str = include_str!("../../docs/lambda.md");
+
+/// Returns the settings between two lines.
+fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> {
+    let lines = text.lines().skip_while(|line| *line != from);
+    let lines = lines.take_while(|line| *line != to);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
+}
+
+/// Returns the profile of this workspace, as other workspaces need it.
+fn expected() -> BTreeSet<&'static str> {
+    let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
+    // Workspace members here, covered by the profile itself; dependencies in users' workspaces.
+    assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_core = { opt-level = "s" }"#));
+    // Only a program of the benchmark uses it.
+    assert!(expected.remove(r#"rmcp = { opt-level = "s" }"#));
+    expected
+}
+
+#[test]
+fn the_page_and_generated_projects_have_the_release_profile_of_this_workspace() {
+    for text in [PAGE, GENERATED] {
+        // In generated manifests, it is the last part.
+        assert_eq!(settings(text, "[profile.release]", "```"), expected());
+    }
+}
+
+/// The workflows of this repository and of generated projects. `.ci/long` installs what the test
+/// needs, and runs it.
+mod long {
+    use std::{path::PathBuf, process::Command};
+
+    use test_support::{installed, node};
+
+    use super::*;
+
+    fn workflows() -> Vec<PathBuf> {
+        let folders = [".github/workflows", "templates/function/.github/workflows"];
+        let entries = folders.map(|folder| fs::read_dir(repository(folder)).unwrap());
+        let paths = entries.into_iter().flatten().map(|it| it.unwrap().path());
+        paths.map(|it| it.canonicalize().unwrap()).collect()
+    }
+
+    #[test]
+    #[ignore = "needs zizmor and actionlint; run .ci/long"]
+    fn linters_find_nothing_in_workflows() {
+        let mut zizmor = Command::new(installed("zizmor"));
+        zizmor.args(["--offline", "--quiet"]).args(workflows());
+        let output = zizmor.output().unwrap();
+        assert!(output.status.success(), "{output:#?}");
+        let mut actionlint = Command::new(node());
+        actionlint.current_dir(repository("target/workflows"));
+        actionlint.arg("lint.mjs").args(workflows());
+        let output = actionlint.output().unwrap();
+        assert!(output.status.success(), "{output:#?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     }
 }

@@ -246,14 +246,11 @@ async fn a_stored_secret_that_contains_a_secret_of_the_call_is_redacted_whole() 
     let secrets = Secrets::fixed([("STORED", stored.replace(':', "\u{1}"))]);
     let function = LambdaFunction::new(Server::new(Toolkit::new(tools).unwrap()).secrets(secrets));
     let text = format!("<{}>", stored.replace(':', "\u{1}"));
-    for tool in ["Read", "Quote"] {
-        let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
-        let body = json!({"tool_id": format!("Careless.{tool}"), "input": {"text": text},
-            "context": {"secrets": secrets}});
-        let response = function.respond(&called(&body).to_string()).await.unwrap();
-        let message = &response.body["error"]["developer_message"];
-        assert_eq!(message, "<[secret]>", "{tool}");
-    }
+    let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
+    let body = json!({"tool_id": "Careless.Quote", "input": {"text": text},
+        "context": {"secrets": secrets}});
+    let response = function.respond(&called(&body).to_string()).await.unwrap();
+    assert_eq!(response.body["error"]["developer_message"], "<[secret]>");
 }
 
 #[tokio::test]

@@ -13,7 +13,6 @@ mod authoring;
 mod aws;
 #[cfg(all(feature = "parameter-store", feature = "secrets-manager"))]
 mod aws_secrets;
-mod blocking;
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "otlp")]
@@ -26,10 +25,7 @@ mod documents;
 #[cfg(feature = "explorer")]
 mod explorer;
 mod idempotency;
-mod inputs;
 mod leaks;
-mod lists;
-mod local;
 mod misbehaving_function;
 #[cfg(all(
     feature = "dynamodb",
@@ -43,11 +39,9 @@ mod network;
 mod oauth;
 #[cfg(feature = "oidc")]
 mod oidc;
-mod own_secrets;
-mod pictures;
-mod profile;
 mod quotas;
 mod responses;
+mod routes;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;
@@ -59,5 +53,3 @@ mod tools;
 #[cfg(feature = "otlp")]
 mod traced;
 mod validation;
-mod web_pages;
-mod workflows;

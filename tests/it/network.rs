@@ -1,15 +1,32 @@
-//! The requests that calls cost, compared with the table in `docs/operations.md`.
+//! The requests that calls cost, compared with the table in `docs/operations.md`: calls that are
+//! remembered, counted, or have secrets, access tokens or users' grants, and cold starts.
 
-mod calls;
-mod cold_starts;
-mod grants;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use std::{collections::BTreeMap, time::Duration};
-
+use lambda_tools::{
+    Context, Failure, Oidc, Server, Tool, Toolkit,
+    idempotency::{DynamoDb, Idempotency},
+    quotas::Quota,
+    secrets::{Secrets, SecretsManager},
+    serve,
+    testing::LambdaFunction,
+};
+use serde_json::{Value, json};
 use test_support::{
-    aws::{AwsProxy, Emulator},
+    assert_program,
+    aws::{AwsProxy, CREDENTIALS, Emulator},
     documents::table,
+    issuer::{Issuer, NOW, URL, claims, tokens_for},
+    lambda::{calling, invoke_on},
+    program,
     requests::{Recorded, Recorder},
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    aws,
+    consent_page::local::{Local, oauth_at},
+    support::{function, idle, post, server},
 };
 
 const TABLE: &str = "records";
@@ -59,8 +76,331 @@ async fn calls_cost_the_documented_requests() {
         recorder,
     };
     let mut measured = Measured::default();
-    cold_starts::measure(&network, &mut measured).await;
-    Box::pin(calls::measure(&network, &mut measured)).await;
-    grants::measure(&network, &mut measured).await;
+    cold_starts(&network, &mut measured).await;
+    let mut add = |case: &str| measured.add(case, &network.recorder.take());
+    Box::pin(remembered(&network, &mut add)).await;
+    counted(&network, &mut add).await;
+    with_secrets(&network, &mut add).await;
+    with_access_tokens(&network, &mut add).await;
+    with_grants(&network, &mut measured).await;
     assert_eq!(measured.0, documented);
+}
+
+/// Returns tools that wait for a permit if their input says so.
+fn tools(permits: &Arc<Semaphore>) -> Vec<Tool> {
+    let permits = Arc::clone(permits);
+    let act = move |input: Value, cx: Context| {
+        let permits = Arc::clone(&permits);
+        async move {
+            match input["then"].as_str() {
+                Some("wait") => permits.acquire().await.unwrap().forget(),
+                Some("reject") => {
+                    let rotated = cx.secret_rejected("KEY").await;
+                    assert_eq!(rotated.unwrap().expose(), "rotated");
+                }
+                _ => {}
+            }
+            Ok::<_, Failure>(json!("done"))
+        }
+    };
+    let object = json!({"type": "object"});
+    let tool = |id: &'static str, act| Tool::dynamic(id, "Acts.", object.clone(), json!({}), act);
+    vec![
+        tool("Act.Do@1.0.0", act.clone()),
+        tool("Act.Again@1.0.0", act.clone()).idempotent(),
+        tool("Act.Secretly@1.0.0", act).idempotent().secret("KEY"),
+    ]
+}
+
+fn served(change: impl FnOnce(Server) -> Server) -> (LambdaFunction, Arc<Semaphore>) {
+    let permits = Arc::new(Semaphore::new(0));
+    let server = server(Toolkit::new(tools(&permits)).unwrap());
+    (function(change(server)), permits)
+}
+
+async fn call_with(function: &LambdaFunction, body: &Value, token: &str) -> Value {
+    let token = format!("Bearer {token}");
+    let headers = [("authorization", &*token)];
+    post(function, "/tools/call", &headers, body).await.body
+}
+
+async fn succeed(function: &LambdaFunction, body: &Value) {
+    let body = call_with(function, body, "").await;
+    assert_eq!(body["success"], true, "{body}");
+}
+
+fn calls_of(network: &Network) -> Idempotency {
+    Idempotency::in_store(store_at(&network.proxy))
+}
+
+fn store_at(proxy: &AwsProxy) -> DynamoDb {
+    DynamoDb::new(TABLE).client(aws::dynamodb(proxy))
+}
+
+async fn remembered(network: &Network, add: &mut impl FnMut(&str)) {
+    let calls = calls_of(network).wait_for(Duration::ZERO);
+    let (function, permits) = served(|server| server.idempotency(calls));
+    let large = json!({"text": "x".repeat(1_000_000)});
+    let large = json!({"tool_id": "Act.Again", "call_id": "large", "input": large});
+    succeed(&function, &large).await;
+    add("a call that needs none of the following, whatever the size of its input");
+    let body = json!({"tool_id": "Act.Do", "call_id": "one", "input": {}});
+    for case in ["a remembered call", "its repetition"] {
+        succeed(&function, &body).await;
+        add(case);
+    }
+    let body = json!({"tool_id": "Act.Do", "call_id": "two", "input": {"then": "wait"}});
+    let repetition = async {
+        while network.recorder.count() < 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The claim has been written.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(network.recorder.take().names(), ["PutItem"]);
+        let running = call_with(&function, &body, "").await;
+        assert_eq!(running["success"], false, "{running}");
+        add("its repetition while it is running, each time it looks for the outcome");
+        permits.add_permits(1);
+    };
+    tokio::join!(succeed(&function, &body), repetition);
+    network.recorder.take();
+}
+
+async fn counted(network: &Network, add: &mut impl FnMut(&str)) {
+    let calls = calls_of(network);
+    let (function, _) = served(|it| it.idempotency(calls).quota(Quota::per_day(1)));
+    for case in [
+        "a call, for each quota",
+        "the first call that the quota rejects",
+        "a later one, in the same window and instance",
+    ] {
+        call_with(&function, &json!({"tool_id": "Act.Again"}), "").await;
+        add(case);
+    }
+}
+
+async fn with_secrets(network: &Network, add: &mut impl FnMut(&str)) {
+    network.proxy.put_secret("KEY", "first").await;
+    let store = SecretsManager::new().client(aws::secrets_manager(&network.proxy));
+    let secrets = Secrets::from_store(store);
+    let (function, _) = served(|server| server.secrets(secrets));
+    let body = json!({"tool_id": "Act.Secretly"});
+    succeed(&function, &body).await;
+    network.recorder.take();
+    succeed(&function, &body).await;
+    add("a call with cached secrets");
+    function.advance(Duration::from_mins(5));
+    succeed(&function, &body).await;
+    add("a call with secrets that were cached more than five minutes ago");
+    network.proxy.change_secret("KEY", "rotated").await;
+    let reject = json!({"tool_id": "Act.Secretly", "input": {"then": "reject"}});
+    succeed(&function, &reject).await;
+    add("`secret_rejected`");
+}
+
+async fn with_access_tokens(network: &Network, add: &mut impl FnMut(&str)) {
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
+    let mut claims = claims(&provider.url);
+    claims["exp"] = (NOW + 100_000).into();
+    let auth = Oidc::issuer(&provider.url).audience(URL);
+    let (function, _) = served(|server| server.auth(auth));
+    let (body, token) = (json!({"tool_id": "Act.Again"}), provider.token(&claims));
+    let call = async || {
+        let body = call_with(&function, &body, &token).await;
+        assert_eq!(body["success"], true, "{body}");
+    };
+    call().await;
+    network.recorder.take();
+    call().await;
+    add("a call with an access token, while its issuer's keys are cached");
+    function.advance(Duration::from_hours(1));
+    call().await;
+    add("a call with an access token, after that");
+}
+
+fn instance(proxy: &AwsProxy, provider: &Issuer) -> Local {
+    Local::with_oauth(oauth_at(provider).in_store(store_at(proxy)))
+}
+
+async fn succeed_for_alice(instance: &Local) {
+    let called = instance.call("alice").await;
+    assert!(called["value"].is_string(), "{called}");
+}
+
+async fn with_grants(network: &Network, measured: &mut Measured) {
+    let provider = Issuer::start_at("", Some(&network.recorder)).await;
+    let instance = instance(&network.proxy, &provider);
+    // Tokens that are refreshed by the next call.
+    provider.change(|it| it.tokens = |_| tokens_for(30));
+    let mut add = |case: &str| measured.add(case, &network.recorder.take());
+    let id = instance.challenge("alice").await;
+    add("a call whose user has not given a grant yet");
+    instance.challenge("alice").await;
+    add("another call whose user has not given a grant yet");
+    let page = instance.open(&id).await;
+    add("the consent page");
+    let redirect = instance.press(&id, &page).await;
+    add("its button");
+    let query = format!("code=c&state={}", redirect.state());
+    instance.back(redirect.cookie(), &query).await;
+    add("the provider's redirect back");
+    assert_eq!(instance.status(&id).await, "completed");
+    add("the status of a challenge");
+    succeed_for_alice(&instance).await;
+    add("a call with a user's grant whose token expires within a minute");
+    while_another_refreshes(network, (&instance, &provider), measured).await;
+    succeed_for_alice(&instance).await;
+    measured.add("a call with a user's grant", &network.recorder.take());
+}
+
+async fn while_another_refreshes(
+    network: &Network,
+    (refreshing, provider): (&Local, &Issuer),
+    measured: &mut Measured,
+) {
+    let recorder = Recorder::with_delay(SHORT);
+    let proxy = network.emulator.recorded_proxy(&recorder).await;
+    let other = instance(&proxy, provider);
+    let wait_until = async |recorder: &Recorder, count: usize| {
+        while recorder.count() < count {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let held = provider.issuing.lock().await;
+    let waiting = async {
+        // The lease is taken once the provider has been asked.
+        wait_until(&network.recorder, 4).await;
+        let release = async {
+            wait_until(&recorder, 2).await;
+            provider.change(|it| it.tokens = |_| tokens_for(3600));
+            drop(held);
+        };
+        tokio::join!(succeed_for_alice(&other), release);
+    };
+    tokio::join!(succeed_for_alice(refreshing), waiting);
+    let case = "the same while another instance refreshes the token, if one look is enough";
+    measured.add(case, &recorder.take());
+    network.recorder.take();
+}
+
+/// The number of secrets that need several requests.
+const MANY: usize = 45;
+
+/// All that a function can have.
+const EVERYTHING: &str = "many manager recorded calls grants issuer";
+
+const KEY: &str = "a-key-of-this-server-0123456789abcdef";
+
+/// A function whose tools the test chooses.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a program that tests start"]
+async fn cold_program_of_tests() {
+    assert_program();
+    let all = std::env::var("HAS").unwrap();
+    let has = |name: &str| all.split(' ').any(|it| it == name);
+    let ids = (0..MANY).map(|number| format!("SECRET_{number}"));
+    let secrets = if has("many") {
+        MANY
+    } else {
+        3 * usize::from(has("few"))
+    };
+    let plain = idle("Plain.Do@1.0.0", "Does nothing.").idempotent();
+    let mut tools = vec![ids.take(secrets).fold(plain, Tool::secret)];
+    if has("recorded") {
+        tools.push(idle("Recorded.Do@1.0.0", "Does nothing."));
+    }
+    if has("grants") {
+        let tool = idle("Granted.Do@1.0.0", "Does nothing.")
+            .idempotent()
+            .user_id();
+        tools.push(tool.authorization("google", ["mail"]));
+    }
+    serve(Toolkit::new(tools).unwrap()).await.unwrap();
+}
+
+async fn cold_starts(network: &Network, measured: &mut Measured) {
+    for number in 0..MANY {
+        let id = format!("SECRET_{number}");
+        network.proxy.put_secret(&id, "value").await;
+        let parameter = network.proxy.put_parameter(&id, "SecureString", "value");
+        parameter.await;
+    }
+    for id in ["TOOLS_OAUTH_KEY", "TOOLS_GOOGLE_CLIENT_SECRET"] {
+        network.proxy.put_secret(id, KEY).await;
+    }
+    network.proxy.put_secret("together", "{}").await;
+    for (case, has) in [
+        // Stores that no tool needs get no requests.
+        ("that needs none of the following", "manager calls"),
+        ("that needs none of the following", "parameters calls"),
+        ("with up to 20 secrets", "few manager"),
+        ("with 45 secrets", "many manager"),
+        ("with any number of secrets in one JSON secret", "many json"),
+        ("with up to 10 secrets in Parameter Store", "few parameters"),
+        ("with 45 secrets in Parameter Store", "many parameters"),
+        ("with a table of calls", "recorded calls"),
+        ("with a table of grants", "grants"),
+        ("with an issuer of access tokens", "issuer"),
+        ("with 45 secrets, both tables and an issuer", EVERYTHING),
+    ] {
+        // A process that is not optimized takes long to create several clients.
+        let delay = if has == EVERYTHING { 800 } else { 200 };
+        let recorder = Recorder::with_delay(Duration::from_millis(delay));
+        start_cold(network, &recorder, has).await;
+        measured.add(&format!("a cold start {case}"), &recorder.take());
+    }
+}
+
+/// Returns the variables for one of the things that a function has.
+fn settings_of(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name {
+        "manager" => &[("TOOLS_SECRETS", "secrets-manager")],
+        "json" => &[
+            ("TOOLS_SECRETS", "secrets-manager"),
+            ("TOOLS_SECRETS_JSON", "together"),
+        ],
+        "parameters" => &[("TOOLS_SECRETS", "parameter-store")],
+        "calls" => &[
+            ("TOOLS_IDEMPOTENCY", "dynamodb"),
+            ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
+        ],
+        "grants" => &[
+            ("TOOLS_OAUTH_TABLE", TABLE),
+            ("TOOLS_GOOGLE_CLIENT_ID", "client"),
+        ],
+        "issuer" => &[
+            ("TOOLS_AUTH", "oidc"),
+            ("TOOLS_OIDC_AUDIENCES", "api://tools"),
+        ],
+        _ => &[],
+    }
+}
+
+/// Starts a function and waits until it has responded to an event that needs no request.
+async fn start_cold(network: &Network, recorder: &Recorder, has: &str) {
+    let provider = Issuer::start_at("", Some(recorder)).await;
+    let proxy = network.emulator.recorded_proxy(recorder).await;
+    let url = proxy.url();
+    let mut environment = vec![
+        ("AWS_ENDPOINT_URL", &*url),
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_SECRETS", "environment"),
+        ("TOOLS_OAUTH_KEY", KEY),
+        ("TOOLS_IDEMPOTENCY", "none"),
+        ("TOOLS_PUBLIC_URL", "https://tools.example"),
+        ("HAS", has),
+    ];
+    if has.contains("issuer") {
+        environment.push(("TOOLS_OIDC_ISSUERS", &*provider.url));
+    }
+    environment.extend(CREDENTIALS);
+    for name in has.split(' ') {
+        environment.extend_from_slice(settings_of(name));
+    }
+    let mut function = program("network::cold_program_of_tests");
+    let unknown = calling(&json!({"tool_id": "Nothing.Do"}), &[]);
+    let (reports, lines) = invoke_on(&mut function, &[(unknown, None)], &environment).await;
+    let (has_failed, response, _) = &reports[0];
+    let is_rejected = !has_failed && response["statusCode"] != 200;
+    assert!(is_rejected, "{response} {lines:?}");
 }

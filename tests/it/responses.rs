@@ -20,9 +20,28 @@ async fn never(_: Nothing) -> Result<(), Failure> {
     std::future::pending().await
 }
 
-async fn blocks(_: Nothing) -> Result<(), Failure> {
-    std::thread::sleep(Duration::from_secs(2));
-    Ok(())
+/// The id of every call without one, whose clock and ids are fixed.
+const FIXED_CALL_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+/// Says what to do.
+#[derive(Deserialize, JsonSchema)]
+struct Work {
+    /// The kind of work.
+    kind: String,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a tool owns its parameters")]
+fn work(input: Work, cx: Context) -> Result<String, Failure> {
+    match &*input.kind {
+        "call id" => Ok(cx.call_id().to_owned()),
+        "read" => Ok(std::fs::read_to_string("/nowhere")?),
+        "panic" => panic!("with a secret in it"),
+        // As blocking clients do.
+        _ => Ok(tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(async { "done".to_owned() })),
+    }
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -49,13 +68,21 @@ async fn large(size: Size) -> Result<String, Failure> {
     Ok(size.of.to_string().repeat(size.bytes))
 }
 
+/// Returns a function with tools, some of which are functions that are not async.
 fn tools() -> LambdaFunction {
-    let short = Duration::from_millis(50);
+    let greet =
+        |greeting: String, input: Work| Ok::<_, Failure>(format!("{greeting}, {}", input.kind));
+    let state_of = |state: u8, _: Work, _: Context| Ok::<_, Failure>(state);
+    let length = |input: Value| Ok(json!(input.as_object().map(serde_json::Map::len)));
+    let object = json!({"type": "object"});
     let tools = [
-        Tool::new("T.Never@1.0.0", never).timeout(short),
-        Tool::new("T.Blocks@1.0.0", blocks).timeout(short),
+        Tool::new("T.Never@1.0.0", never).timeout(Duration::from_millis(50)),
         Tool::new("T.OddKeys@1.0.0", odd_keys),
         Tool::new("T.Large@1.0.0", large),
+        Tool::new("T.Work@1.0.0", work),
+        Tool::with_state("T.Greet@1.0.0", &"Hello".to_owned(), greet),
+        Tool::with_state("T.State@1.0.0", &7, state_of),
+        Tool::dynamic("T.Length@1.0.0", "Counts.", object, json!({}), length),
     ];
     function(Toolkit::new(tools).unwrap())
 }
@@ -66,30 +93,45 @@ async fn assert_works(function: &LambdaFunction) {
 }
 
 #[tokio::test]
-async fn the_failure_of_a_call_without_a_result_says_why() {
+async fn a_function_that_is_not_async_is_a_tool() {
     let function = tools();
-    let odd = "The tool returned a result that cannot be sent";
-    for (tool, message, can_retry) in [
-        ("T.Never", "The tool did not finish in time", true),
-        ("T.OddKeys", odd, false),
+    for (tool, kind, expected) in [
+        ("T.Greet", "Ada", json!("Hello, Ada")),
+        ("T.State", "x", json!(7)),
+        ("T.Length", "x", json!(1)),
+        ("T.Work", "runtime", json!("done")),
+        ("T.Work", "call id", json!(FIXED_CALL_ID)),
     ] {
-        let error = failure(&function, tool, json!({})).await;
-        assert_eq!(error["message"], message);
-        assert_eq!(error["can_retry"], can_retry);
-        let details = error["developer_message"].as_str().unwrap();
-        assert!(!can_retry || details.contains("after 50 ms"), "{details}");
-        assert_works(&function).await;
+        let value = value(&function, tool, json!({"kind": kind})).await;
+        assert_eq!(value, expected, "{tool} {kind}");
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_of_a_tool_that_blocks_its_thread_also_ends_in_time() {
+#[tokio::test]
+async fn the_failure_of_a_call_without_a_result_says_why() {
     let function = tools();
-    let begun = std::time::Instant::now();
-    let error = failure(&function, "T.Blocks", json!({})).await;
-    assert_eq!(error["can_retry"], true);
-    assert!(begun.elapsed() < Duration::from_secs(1));
-    assert_works(&function).await;
+    let odd = "The tool returned a result that cannot be sent";
+    let incomplete = "The tool could not complete the call";
+    let internal = "The tool stopped because of an internal error";
+    let work = |kind: &str| json!({ "kind": kind });
+    for (tool, input, message, detail) in [
+        (
+            "T.Never",
+            json!({}),
+            "The tool did not finish in time",
+            "after 50 ms",
+        ),
+        ("T.OddKeys", json!({}), odd, ""),
+        ("T.Work", work("read"), incomplete, "No such file"),
+        ("T.Work", work("panic"), internal, ""),
+    ] {
+        let error = failure(&function, tool, input).await;
+        assert_eq!(error["message"], message);
+        assert_eq!(error["can_retry"], tool == "T.Never");
+        let text = error["developer_message"].as_str().unwrap();
+        assert!(text.contains(detail) && !text.contains("secret"), "{text}");
+        assert_works(&function).await;
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 
 mod attacks;
 mod documents;
-mod long;
 #[cfg(feature = "client")]
 mod rules;
 mod sessions;
@@ -381,6 +380,12 @@ fn assert_error(landed: &Url, error: Option<&str>, context: &str) {
     let seen = (parameter(landed, "error"), parameter(landed, "code"));
     assert_eq!(seen.0.as_deref(), error, "{context} {landed}");
     assert_eq!(seen.1.is_some(), error.is_none(), "{context} {landed}");
+}
+
+#[track_caller]
+fn assert_invalid((status, answer): &(u16, Value)) {
+    let seen = (*status, text(answer, "error"));
+    assert_eq!(seen, (400, "invalid_grant"), "{answer}");
 }
 
 async fn page_of(response: reqwest::Response) -> (u16, String) {

@@ -9,7 +9,10 @@ use lambda_tools::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use axum::{
@@ -116,18 +119,21 @@ pub(crate) async fn send(
     }
 }
 
-/// Calls a tool over MCP, revision 2026-07-28; `more` is added to the params.
-pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, more: Value) -> Value {
-    let prefix = "io.modelcontextprotocol";
-    let mut params = json!({
-        "name": tool,
-        "arguments": {},
-        "_meta": {
-            format!("{prefix}/protocolVersion"): "2026-07-28",
-            format!("{prefix}/clientCapabilities"): {},
-        },
-    });
-    merge(&mut params, more);
+/// Calls a tool over MCP, revision 2026-07-28, with these params besides its name.
+pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, mut params: Value) -> Value {
+    params["name"] = tool.into();
+    let arguments = params["arguments"].take();
+    params["arguments"] = if arguments.is_null() {
+        json!({})
+    } else {
+        arguments
+    };
+    let meta = &mut params["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+    let capabilities = &mut meta["io.modelcontextprotocol/clientCapabilities"];
+    if capabilities.is_null() {
+        *capabilities = json!({});
+    }
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let headers = [
         ("accept", "application/json, text/event-stream"),
@@ -138,17 +144,6 @@ pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, more: Value)
     let response = post(function, "/mcp", &headers, &body).await;
     assert_eq!(response.status, 200, "{response:?}");
     response.body
-}
-
-fn merge(target: &mut Value, more: Value) {
-    match (target, more) {
-        (Value::Object(target), Value::Object(more)) => {
-            for (name, value) in more {
-                merge(target.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (target, more) => *target = more,
-    }
 }
 
 /// Calls a tool in OXP's header dialect.
@@ -183,10 +178,15 @@ pub(crate) struct State {
     pub(crate) records: Mutex<HashMap<String, Record>>,
     /// What each operation fails with.
     pub(crate) error: Mutex<Option<StoreError>>,
+    /// No operation ends.
+    pub(crate) is_silent: AtomicBool,
 }
 
 impl Shared {
-    fn check(&self) -> Result<(), StoreError> {
+    async fn check(&self) -> Result<(), StoreError> {
+        if self.0.is_silent.load(Ordering::SeqCst) {
+            std::future::pending().await
+        }
         self.0.error.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 }
@@ -197,13 +197,13 @@ impl Store for Shared {
         Box::pin(async move {
             // Other calls come between a read and the write that follows.
             tokio::task::yield_now().await;
-            self.check().map(|()| found)
+            self.check().await.map(|()| found)
         })
     }
 
     fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
         Box::pin(async move {
-            self.check()?;
+            self.check().await?;
             let mut records = self.0.records.lock().unwrap();
             let current = records.get(write.id).cloned();
             if !write.may_replace(current.as_ref()) {
@@ -216,7 +216,7 @@ impl Store for Shared {
 
     fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            self.check()?;
+            self.check().await?;
             let mut records = self.0.records.lock().unwrap();
             if records.get(id).is_some_and(|it| it.version == version) {
                 records.remove(id);

@@ -318,29 +318,6 @@ async fn only_the_caller_of_a_task_sees_or_cancels_it() {
     assert_eq!(fixture.runs(), 1);
 }
 
-#[cfg(feature = "jwt")]
-#[tokio::test]
-async fn a_task_exists_only_for_the_user_of_its_token() {
-    use lambda_tools::Jwt;
-    use test_support::issuer::{NOW, sign_with_secret};
-
-    const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
-    let fixture = Fixture::with(|server| {
-        server
-            .auth(Jwt::with_secret_ids(["SIGNING"]).subject_is_user())
-            .secrets(Secrets::fixed([("SIGNING", SECRET)]))
-    });
-    let token = |user: &str| sign_with_secret(SECRET, &json!({"sub": user, "exp": NOW + 600}));
-    let params = json!({"name": "Act_Do", "arguments": {}});
-    let task = fixture.send(&token("alice"), "tools/call", params).await;
-    let id = &task["result"]["taskId"];
-    for (user, is_shown) in [("alice", true), ("bob", false)] {
-        let (token, params) = (token(user), json!({"taskId": id}));
-        let task = fixture.send(&token, "tasks/get", params).await;
-        assert_eq!(task["result"]["status"] == "working", is_shown, "{task}");
-    }
-}
-
 #[tokio::test]
 async fn only_the_event_of_the_function_itself_starts_a_task() {
     let kinds = [EventKind::HttpApi, EventKind::Direct, EventKind::AgentCore];
@@ -488,19 +465,14 @@ fn field(line: &str, name: &str) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_work_of_a_task_belongs_to_the_trace_of_its_caller() {
-    let local = Local::start();
-    let trace = "0af7651916cd43dd8448eb211c80319c";
-    let parent = format!("00-{trace}-b7ad6b7169203331-01");
-    local.task(A, "", &[("traceparent", &parent)]).await;
-    let line = local.running.line_with("dialect=\"task\"", 5);
-    assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn requests_about_tasks_are_logged_and_counted() {
     let local = Local::start();
-    let id = local.task(A, "", &[]).await;
+    // The work belongs to the trace of the caller.
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    let id = local.task(A, "", &[("traceparent", &parent)]).await;
+    let line = local.running.line_with("dialect=\"task\"", 5);
+    assert_eq!(field(&line, "trace_id").as_deref(), Some(trace), "{line}");
     local.end_of(A, &id, 5).await.unwrap();
     local.running.line_with("tasks/get", 5);
     for (key, method, outcome) in [

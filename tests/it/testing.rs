@@ -47,15 +47,21 @@ fn shop() -> Server {
         .secrets(Secrets::fixed([("SHOP_KEY", "value-of-the-key")]))
 }
 
+/// Its own secret comes before that of the server. The time is always the same.
 #[tokio::test]
 async fn a_call_brings_what_its_tool_needs() {
-    let call = testing::call(shop(), "Shop.Show", json!({"article": "tea"}));
-    let call = call.user_id("user_1").token("shop", "token").call_id("c-1");
-    let expected = json!({
-        "article": "tea", "user": "user_1", "key": "value-of-the-key", "token": "token",
-        "call_id": "c-1", "now": 1_696_507_200,
-    });
-    assert_eq!(call.await.value(), expected);
+    for (own, key) in [(None, "value-of-the-key"), (Some("k"), "k")] {
+        let call = testing::call(shop(), "Shop.Show", json!({"article": "tea"}));
+        let mut call = call.user_id("user_1").token("shop", "token").call_id("c-1");
+        if let Some(own) = own {
+            call = call.secret("SHOP_KEY", own);
+        }
+        let expected = json!({
+            "article": "tea", "user": "user_1", "key": key, "token": "token",
+            "call_id": "c-1", "now": 1_696_507_200,
+        });
+        assert_eq!(call.await.value(), expected);
+    }
 }
 
 #[tokio::test]
@@ -94,18 +100,6 @@ async fn a_failure_is_the_tools_own() {
 #[should_panic(expected = "Is required")]
 async fn a_value_that_is_missing_says_why() {
     let _ = testing::call(shop(), "Shop.Show", json!({})).await.value();
-}
-
-/// The call's own secret comes first, and its id is always the same unless it brings one.
-#[tokio::test]
-async fn the_same_call_has_the_same_outcome() {
-    let call = || {
-        let call = testing::call(shop(), "Shop.Show", json!({"article": "tea"}));
-        call.user_id("u").token("shop", "t").secret("SHOP_KEY", "k")
-    };
-    let (one, other) = (call().await.value(), call().await.value());
-    assert_eq!(one["key"], "k");
-    assert_eq!(one, other);
 }
 
 /// Also a tool that lists say is for the background alone.

@@ -3,7 +3,7 @@
 
 use std::{fs::OpenOptions, io::Write, process::Command, time::Duration};
 
-use lambda_tools::{Context, Failure, Server, Tool, Toolkit, serve};
+use lambda_tools::{Context, Failure, Server, ServerInfo, Tool, Toolkit, serve};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,14 +39,6 @@ async fn ring(input: Ring) -> Result<(), Failure> {
         .retry_after(Duration::from_millis(500)))
 }
 
-/// Returns the current time.
-#[derive(Deserialize, JsonSchema)]
-struct GetTimestamp {}
-
-async fn get_timestamp(_: GetTimestamp) -> Result<Value, Failure> {
-    Ok(json!({"timestamp": "2023-10-05T12:00:00Z"}))
-}
-
 /// Sends a text message.
 #[derive(Deserialize, JsonSchema)]
 struct Send {
@@ -79,14 +71,11 @@ async fn get_emails(_: GetEmails, cx: Context) -> Result<Value, Failure> {
     Ok(json!({"emails": [{"subject": "Welcome to Gmail"}]}))
 }
 
-pub(crate) fn tools() -> Vec<Tool> {
+fn tools() -> Vec<Tool> {
     let gmail_scope = "https://www.googleapis.com/auth/gmail.readonly";
     vec![
         Tool::new("Calculator.Add@1.0.0", add).idempotent(),
-        Tool::new("Calculator.Add@2.0.0", add).idempotent(),
-        Tool::new("Calculator.Add@10.0.0", add).idempotent(),
         Tool::new("Doorbell.Ring@0.1.0", ring),
-        Tool::new("System.GetTimestamp@1.0.0", get_timestamp),
         Tool::new("Gmail.GetEmails@1.2.0", get_emails)
             .authorization("google", [gmail_scope])
             .user_id()
@@ -97,19 +86,13 @@ pub(crate) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(crate) fn server() -> Server {
-    let server = Server::new(Toolkit::new(tools()).unwrap());
-    server.info(
-        lambda_tools::ServerInfo::new("Toolbox", "0.1.0")
-            .description("The tools of the specifications."),
-    )
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a program that tests start"]
 async fn serving_program_of_tests() {
     assert_program();
-    if let Err(error) = serve(server()).await {
+    let info = ServerInfo::new("Toolbox", "0.1.0");
+    let server = Server::new(Toolkit::new(tools()).unwrap()).info(info);
+    if let Err(error) = serve(server).await {
         eprintln!("{error}");
         std::process::exit(1);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lambda_tools::{Failure, Tool, Toolkit, testing::LambdaFunction};
 use serde_json::{Value, json};
 
-use crate::support::{call, event, function};
+use crate::support::{call, errors_of, event, function};
 
 /// Returns a function with a tool of this schema, which returns its input.
 fn echoing(schema: Value) -> LambdaFunction {
@@ -42,16 +42,12 @@ const MESSAGES: &str = r#"
 {"type": "boolean"} | "true" | Must be a boolean; a text that contains a boolean was sent
 {"type": "number"} | "10" | Must be a number; a text that contains a number was sent
 {"type": "integer"} | "-1.5e3" | Must be an integer; a text that contains a number was sent
-{"type": "array"} | "{\"MARK\": 1}" | Must be an array; a text that contains an object was sent
-{"type": ["number", "null"]} | "7" | Must be null or a number; a text that contains a number was sent
 {"type": ["number", "null"]} | "null" | Must be null or a number; a text that contains null was sent
 {"type": "object"} | "\"MARK\"" | Must be an object
-{"type": "number"} | "" | Must be a number
 {"type": "number"} | "10 MARK" | Must be a number
 {"type": "number"} | ["10"] | Must be a number
 {"anyOf": [{"type": "array"}, {"type": "null"}]} | "[1]" | Must be an array or null; a text that contains an array was sent
 {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]} | "[]" | Must be an array or an object; a text that contains an array was sent
-{"type": ["string", "null"]} | 1 | Must be null or a string
 {"minimum": 0} | -1 | Must be at least 0
 {"maximum": 10} | 11 | Must be at most 10
 {"exclusiveMinimum": 0} | 0 | Must be greater than 0
@@ -206,26 +202,17 @@ async fn count(input: Count) -> Result<i64, Failure> {
 
 #[tokio::test]
 async fn the_message_about_an_integer_out_of_range_contains_the_range() {
-    let function = function(Toolkit::new([Tool::new("Count.Up@1.0.0", count)]).unwrap());
     let signed = "Must be an integer between -9223372036854775808 and 9223372036854775807";
     let nonzero = "Must be an integer between -2147483648 and 2147483647 other than 0";
     for (field, number, message) in [
+        ("small", json!(300), "Must be at most 255"),
         ("signed", json!(u64::MAX), signed),
         ("signed", json!(1e300), signed),
         ("nonzero", json!(3_000_000_000_u32), nonzero),
     ] {
-        let response = call(&function, "Count.Up", json!({field: number})).await;
-        assert_eq!(response.status, 422, "{response:?}");
-        assert_eq!(response.body["parameter_errors"], json!({field: message}));
+        let errors = errors_of::<Count>(json!({field: number})).await;
+        assert_eq!(errors, json!({field: message}));
     }
-    let response = call(&function, "Count.Up", json!({"small": 300})).await;
-    let message = response.body["parameter_errors"]["small"].as_str().unwrap();
-    assert!(message.contains("255"), "{message}");
-    // -0 is the integer 0.
-    let body = r#"{"tool_id": "Count.Up", "input": {"signed": -0, "small": -0.0}}"#;
-    let event = event("POST", "/tools/call", body);
-    let response = function.respond(&event).await.unwrap();
-    assert_eq!(response.body["value"], 0, "{response:?}");
 }
 
 #[tokio::test]
@@ -263,6 +250,9 @@ async fn integers_of_64_bits_are_exact_and_other_numbers_are_floats() {
     assert_eq!(body["value"], json!({"any": 1e23, "list": [u64::MAX]}));
     let body = respond(&echoing, r#"{"any": 100000000000000000000}"#).await;
     assert_eq!(body["value"]["any"], 1e20, "{body}");
+    // -0 is the integer 0.
+    let body = respond(&counting, r#"{"signed": -0, "small": -0.0}"#).await;
+    assert_eq!(body["value"], 0, "{body}");
     // Several integers round to a float of this size.
     for number in ["9007199254740994.0", "1e18", "100000000000000000000"] {
         let body = respond(&counting, &format!(r#"{{"signed": {number}}}"#)).await;

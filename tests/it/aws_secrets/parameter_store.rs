@@ -1,15 +1,13 @@
 //! What only Parameter Store has: types, paths, versions, and requests that fail as a whole.
 
-use lambda_tools::{Toolkit, secrets::Secrets};
-use serde_json::json;
 use test_support::{
     assert_program,
-    aws::{AwsProxy, CREDENTIALS, Emulator},
+    aws::CREDENTIALS,
     lambda::{LONG, calling, invoke_on},
     program,
 };
 
-use super::{Service, revealing, revealing_tool, router, value_or_detail};
+use super::*;
 
 fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
     Service::ParameterStore.secrets(proxy, prefix)

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use lambda_tools::{ApiKeys, Auth, OAuth, ServerInfo, oauth::Provider};
+use lambda_tools::{ApiKeys, Auth};
 use serde_json::{Value, json};
 use test_support::issuer::Issuer;
 
-use super::local::{AUTHORIZE, Local, Page, Setup, mail_at, oauth_at};
+use super::{
+    local::{mail_at, oauth_at},
+    *,
+};
 
 /// Returns the provider's response, which the code chooses.
 fn tokens(body: &str) -> Value {

@@ -1,14 +1,22 @@
-//! Deduplication on DynamoDB: its requests, its items, and failures of the store.
+//! Deduplication on DynamoDB: its requests, its items, and failures of the store; and the table that
+//! tests of races and faults use, compared with moto, on which no test may race.
 
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use lambda_tools::idempotency::{DynamoDb, Idempotency};
-use serde_json::{Value, json};
-use test_support::aws::{AwsProxy, Emulator};
+use lambda_tools::{
+    idempotency::DynamoDb,
+    store::{Count, Field, Over, PutOutcome, Record, Store, Write},
+};
+use test_support::{
+    aws::{AwsProxy, Emulator},
+    dynamodb,
+};
 
-use super::{Fixture, assert_concurrent_repeats_run_once, assert_expires, error_of, is_replay};
+use super::*;
 use crate::aws;
+
+const TABLE: &str = "calls";
 
 /// An emulator of `DynamoDB` with a table.
 struct Stores {
@@ -20,21 +28,13 @@ impl Stores {
     async fn start() -> Self {
         let emulator = Emulator::start().await;
         let proxy = emulator.proxy().await;
-        proxy.create_table("calls").await;
+        proxy.create_table(TABLE).await;
         Self { proxy, emulator }
     }
 
     fn dynamodb(&self) -> Idempotency {
-        Idempotency::in_store(DynamoDb::new("calls").client(aws::dynamodb(&self.proxy)))
+        Idempotency::in_store(store_at(&self.proxy.url()))
     }
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_call_has_one_effect() {
-    let stores = Stores::start().await;
-    assert_expires(stores.dynamodb()).await;
-    Box::pin(assert_concurrent_repeats_run_once(&stores.dynamodb())).await;
 }
 
 /// The outcome does not fit into an item.
@@ -74,7 +74,7 @@ fn size_of(item: &Value) -> usize {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn a_call_costs_two_small_writes_and_a_replay_one() {
+async fn a_call_costs_two_small_writes() {
     let stores = Stores::start().await;
     let (proxy, fixture) = (&stores.proxy, Fixture::new(&stores.dynamodb()));
     for (call_id, value, largest) in [
@@ -93,16 +93,7 @@ async fn a_call_costs_two_small_writes_and_a_replay_one() {
             assert!(action == "PutItem" && size <= largest, "{call_id}: {size}");
         }
     }
-    let retry = json!({"then": "retry"});
-    for (tool, id, input, actions) in [
-        ("Act.Do", "sum", json!({"value": 8.5}), &["PutItem"][..]),
-        ("Act.Do", "retry", retry, &["PutItem", "DeleteItem"]),
-        ("Act.Again", "sum", json!({}), &[]),
-    ] {
-        fixture.call(tool, id, input).await;
-        assert_eq!(proxy.take_actions(), actions, "{tool} {id}");
-    }
-    for item in proxy.items("calls").await {
+    for item in proxy.items(TABLE).await {
         // The time of the recorded events in seconds, plus an hour.
         assert_eq!(item["expires_at"]["N"], "1696510800");
         // Ids chosen by callers are hashed.
@@ -151,4 +142,121 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
             assert_eq!(fixture.effects(), if status == 200 { run } else { 0 });
         }
     }
+}
+
+fn at(ms: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(ms)
+}
+
+fn store_at(url: &str) -> DynamoDb {
+    DynamoDb::new(TABLE).client(aws::dynamodb_at(url))
+}
+
+/// Returns a record with a field of each type.
+fn record(version: u64, free_at: Option<u64>, expires_at: u64) -> Record {
+    Record {
+        version,
+        fields: vec![
+            ("at_most_once".into(), Field::Flag(true)),
+            ("fingerprint".into(), Field::Text("é".into())),
+            ("outcome".into(), Field::Bytes(vec![0, 255])),
+            ("until".into(), Field::Number(7)),
+        ],
+        free_at: free_at.map(at),
+        expires_at: at(expires_at),
+    }
+}
+
+/// Writes records and counts calls, at the limits of each condition; returns all results.
+async fn results(store: &DynamoDb) -> Vec<String> {
+    let mut results = Vec::new();
+    let old = record(1, Some(2000), 9000);
+    // Without a time at which it is free, a record is free when it has expired, in seconds.
+    let unclaimed = record(2, None, 2001);
+    for (id, first, over, now) in [
+        ("taken", &old, Over::Nothing, 1999),
+        ("free", &old, Over::Nothing, 2000),
+        ("unexpired", &unclaimed, Over::Nothing, 2999),
+        ("expired", &unclaimed, Over::Nothing, 3000),
+        ("same", &old, Over::Version(1), 0),
+        ("other", &old, Over::Version((1 << 62) - 1), 9_999_999),
+    ] {
+        let next = record((1 << 62) - 1, Some(5000), 5000);
+        let (created, over) = ((first, Over::Nothing, 0), (&next, over, now));
+        for (record, over, now) in [created, over] {
+            let now = at(now);
+            let write = Write {
+                id,
+                record,
+                over,
+                now,
+            };
+            let outcome = store.put(write).await;
+            results.push(format!("{id}: {:?}", outcome.map(sorted)));
+        }
+        for version in [7, 1] {
+            let deleted = store.delete(id, version).await;
+            let left = store.get(id).await.map(PutOutcome::Conflict);
+            results.push(format!("{id}: {deleted:?} {:?}", left.map(sorted)));
+        }
+    }
+    let absent = Write {
+        id: "absent",
+        record: &old,
+        over: Over::Version(1),
+        now: at(0),
+    };
+    results.push(format!("{:?}", store.put(absent).await));
+    for nth in 0..4 {
+        let count = Count {
+            id: "counted",
+            limit: 2,
+            free_at: at(nth),
+            expires_at: at(1001 + nth * 1000),
+            now: at(0),
+        };
+        results.push(format!("{:?}", store.count(count).await));
+    }
+    results
+}
+
+/// Returns an outcome with the fields of its record in order.
+fn sorted(outcome: PutOutcome) -> PutOutcome {
+    match outcome {
+        PutOutcome::Conflict(Some(mut record)) => {
+            record.fields.sort_by(|one, two| one.0.cmp(&two.0));
+            PutOutcome::Conflict(Some(record))
+        }
+        other => other,
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs moto; run tests/all"]
+async fn operations_have_the_results_that_moto_returns() {
+    let (emulator, table) = (
+        Emulator::start().await,
+        dynamodb::DynamoDb::start(TABLE).await,
+    );
+    let proxy = emulator.proxy().await;
+    proxy.create_table(TABLE).await;
+    let expected = results(&store_at(emulator.url())).await;
+    assert_eq!(results(&store_at(&table.url())).await, expected);
+    for kind in [
+        "Written",
+        "Conflict(None",
+        "Conflict(Some",
+        "Ok(true",
+        "Ok(false",
+    ] {
+        assert!(expected.iter().any(|it| it.contains(kind)), "{kind}");
+    }
+    let by_id = |mut items: Vec<Value>| {
+        items.sort_by_key(|item| item["id"].to_string());
+        // The version of a number is random.
+        let counted = items.iter_mut().find(|item| item["count"] != Value::Null);
+        counted.unwrap()["version"].take();
+        items
+    };
+    assert_eq!(by_id(table.items()), by_id(proxy.items(TABLE).await));
 }

@@ -1,27 +1,17 @@
 //! No input of a call reaches the log, the metrics or a span, unless the local server is asked to
 //! show it.
 
-use std::{
-    fs::File,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::fs::File;
 
-use lambda_tools::{Failure, Protocol, Server, Tool, Toolkit, serve};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
-#[cfg(feature = "otlp")]
-use test_support::marks::assert_unmarked;
+use lambda_tools::Protocol;
 use test_support::{
-    Running, assert_program,
-    lambda::{LONG, event, invoke_on},
-    marks::{MARK, Scratch},
+    Running,
+    lambda::{LONG, invoke_on},
+    marks::Scratch,
     mcp::MODERN,
-    program,
 };
 
-#[cfg(feature = "otlp")]
-use crate::collector::Collector;
+use super::*;
 
 const PROGRAM: &str = "leaks::inputs::showing_program_of_tests";
 
@@ -179,7 +169,7 @@ async fn no_input_reaches_the_log_the_metrics_or_a_span() {
         }
     }
     let stderr = Scratch::new("stderr-inputs");
-    let mut function = program(PROGRAM);
+    let mut function = test_support::program(PROGRAM);
     function.stderr(File::create(&stderr.0).unwrap());
     #[cfg(feature = "otlp")]
     let collector = Collector::start().await;
@@ -228,7 +218,7 @@ async fn no_input_reaches_the_log_the_metrics_or_a_span() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_local_server_shows_the_texts_of_panics_if_it_shows_calls() {
     for (shows, is_shown) in [("yes", true), ("no", false)] {
-        let mut command = program(PROGRAM);
+        let mut command = test_support::program(PROGRAM);
         command.env("LOG_CALLS", shows).env("NO_COLOR", "1");
         let (running, url) = Running::serving(&mut command);
         let input = json!({"way": "panic", "text": MARK});

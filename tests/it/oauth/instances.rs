@@ -3,16 +3,10 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use lambda_tools::idempotency::DynamoDb;
 use serde_json::Value;
-use test_support::{
-    dynamodb,
-    issuer::{Issuer, tokens_for},
-};
+use test_support::dynamodb;
 
-use super::{assert_done, query_for};
-use crate::{
-    aws,
-    consent_page::local::{Local, oauth_at},
-};
+use super::*;
+use crate::aws;
 
 const KEY: &str = "TOOLS_OAUTH_KEY";
 

@@ -1,11 +1,9 @@
 //! Tokens that must not be accepted. References: RFC 8725, section 3; RFC 9068, sections 4 and 5.
 
-use jsonwebtoken::Algorithm;
-use lambda_tools::{ApiKeys, Auth, Jwt, Oidc};
-use serde_json::{Value, json};
-use test_support::issuer::{Issuer, NOW, SigningKey, URL, claims, encode, sign_with_secret};
+use lambda_tools::ApiKeys;
+use test_support::issuer::encode;
 
-use super::{call, check, event, respond, served, status};
+use super::*;
 
 /// Returns an accepted token with other fields in its header.
 fn with_header(issuer: &Issuer, changes: &Value) -> String {
@@ -23,16 +21,13 @@ fn headers(issuer: &Issuer) -> Vec<Value> {
         // RFC 8725, 3.1 and 3.2: the algorithm of another key, of the same family, and unknown ones.
         json!({"alg": "PS256"}),
         json!({"alg": "RS512"}),
-        json!({"alg": "XY"}),
         json!({"alg": "rs256"}),
         // RFC 8725, 3.10: keys that the token names, beside a valid signature.
         json!({"jwk": key}),
-        json!({"jwk": null}),
         json!({"jku": format!("{}/keys", issuer.url)}),
         json!({"x5u": "https://elsewhere.example/cert"}),
         json!({"x5c": ["AAAA"]}),
         json!({"kid": "../../dev/null"}),
-        json!({"kid": "' OR 1=1 --"}),
         json!({"kid": "ES256"}),
         json!({"kid": 5}),
         json!({"crit": ["exp"], "exp": 1}),
@@ -63,8 +58,6 @@ fn changed_claims(issuer: &Issuer) -> Vec<Value> {
         json!({"aud": []}),
         // RFC 7519, 4.1.2: the user.
         json!({"sub": 5}),
-        json!({"sub": ["alice"]}),
-        json!({"sub": {}}),
         json!({"sub": null}),
         json!({"sub": "", "client_id": ""}),
         // RFC 7519, 4.1.4 and 4.1.5: times.
@@ -118,12 +111,10 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
         // The format.
         ("two parts", format!("{header}.{payload}")),
         ("four parts", format!("{valid}.x")),
-        ("five parts", format!("{valid}.x.y")),
         ("a list", rsa.sign_as(&json!({"alg": "RS256"}), &json!([]))),
         ("a list as header", format!("{list}.{payload}.{signature}")),
         ("not base64", format!("{header}.§.{signature}")),
         ("nothing", String::new()),
-        ("dots", "..".to_owned()),
     ];
     // HS256 with the public key as its secret. The signature covers another header; both are tried.
     let with_kid = encode(&json!({"alg": "HS256", "kid": "RS256"}));

@@ -3,16 +3,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use jsonwebtoken::Algorithm;
-use lambda_tools::{Auth, Oidc, testing::LambdaFunction};
-use serde_json::{Value, json};
-use test_support::{
-    assert_program,
-    issuer::{Behaviour, Issuer, NOW, SigningKey, claims},
-    program,
-};
+use test_support::{assert_program, issuer::Behaviour, program};
 
-use super::{call, event, respond, served, status};
+use super::*;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -233,23 +226,6 @@ async fn no_made_up_token_is_a_fault_of_the_server_that_has_keys() {
     }
 }
 
-/// Without any key, nobody's token can be checked: that is the issuer's failure, or the server's.
-#[tokio::test]
-async fn every_token_waits_for_an_issuer_without_keys() {
-    let setup = Setup::start().await;
-    setup.change(|it| it.status = 503);
-    for token in [&setup.valid, &setup.signed("ES256", "made-up")] {
-        assert_eq!(setup.statuses(token).await, [503, 400, 400, 503]);
-    }
-    for (name, value) in [
-        ("iss", json!("https://elsewhere.example")),
-        ("exp", json!(NOW - 60)),
-    ] {
-        let token = setup.issuer.token_with(&json!({name: value}));
-        assert_eq!(setup.statuses(&token).await, [401; 4], "{name}");
-    }
-}
-
 /// Each set of rules has its own keys: the rules that would accept the token wait for theirs.
 #[tokio::test]
 async fn a_token_is_not_rejected_while_one_set_of_rules_lacks_its_key() {
@@ -298,6 +274,7 @@ async fn cached_keys_serve_through_an_outage_of_a_day() {
     assert_eq!(setup.status(&setup.valid).await, 200);
 }
 
+/// Without any key, nobody's token can be checked: that is the issuer's failure, or the server's.
 #[tokio::test]
 async fn without_keys_the_answer_is_clear_and_comes_in_time() {
     let public = SigningKey::new("oct", Algorithm::ES256).public();
@@ -344,20 +321,23 @@ async fn without_keys_the_answer_is_clear_and_comes_in_time() {
     }
 }
 
+/// Checks that everyone with a token that may be the issuer's has to wait, and nobody else.
 async fn assert_unavailable(name: &str, setup: &Setup) {
     let begun = Instant::now();
     let response = call(&setup.function, "Who.AmI", &setup.valid).await;
-    assert_eq!(response.status, 400, "{name}: {response:?}");
     assert_eq!(response.headers["retry-after"], "5", "{name}");
     let text = response.body.to_string();
     let says_why = text.contains("cannot check the credentials");
     assert!(says_why, "{name}: {text}");
+    for token in [&setup.valid, &setup.signed("ES256", "made-up")] {
+        assert_eq!(setup.statuses(token).await, [503, 400, 400, 503], "{name}");
+    }
+    let elsewhere = json!({"iss": "https://elsewhere.example"});
+    for changes in [elsewhere, json!({"exp": NOW - 60})] {
+        let token = setup.issuer.token_with(&changes);
+        assert_eq!(setup.statuses(&token).await, [401; 4], "{name} {changes}");
+    }
     assert!(begun.elapsed() < Duration::from_secs(2), "{name}");
-    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-    let event = event("POST", "/mcp", Some(&setup.valid), &ping);
-    let response = respond(&setup.function, &event).await;
-    assert_eq!(response.status, 503, "{name}: {response:?}");
-    assert_eq!(response.headers["retry-after"], "5", "{name}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -408,7 +388,6 @@ async fn a_key_is_used_only_for_what_it_says() {
     let bare = || json!({"alg": null, "use": null});
     for (algorithm, changes, expected) in [
         (ES256, json!({}), 200),
-        (ES256, json!({"key_ops": ["verify"]}), 200),
         (ES256, json!({"key_ops": ["sign", "verify"]}), 200),
         (RS256, bare(), 200),
         (ES256, bare(), 200),
@@ -418,10 +397,8 @@ async fn a_key_is_used_only_for_what_it_says() {
         (ES256, json!({"key_ops": ["sign"]}), 400),
         (ES256, json!({"key_ops": []}), 400),
         (ES256, json!({"use": "enc"}), 400),
-        (ES256, json!({"use": "enc", "key_ops": ["verify"]}), 400),
         (ES256, json!({"use": "sig", "key_ops": ["encrypt"]}), 400),
         (ES256, json!({"alg": "ES384"}), 400),
-        (ES256, json!({"alg": "RS256"}), 400),
         (ES256, json!({"alg": "ECDH-ES"}), 400),
         (ES256, json!({"crv": "secp256k1"}), 400),
         (RS256, json!({"alg": "RS384"}), 400),

@@ -1,12 +1,8 @@
 //! Scopes that a call requires, in every protocol.
 
-use lambda_tools::{ApiKeys, Auth, Jwt, Oidc, Tool, Toolkit, testing::LambdaFunction};
-use serde_json::{Value, json};
+use lambda_tools::ApiKeys;
 
-use test_support::issuer::{Issuer, NOW, URL, sign_with_secret};
-
-use super::{SECRET, event, function, respond, served, server, who_am_i};
-use crate::support;
+use super::*;
 
 fn token(issuer: &Issuer, scopes: &str) -> String {
     issuer.token_with(&json!({"scope": scopes}))
@@ -185,11 +181,22 @@ async fn a_list_can_show_only_what_its_reader_may_call() {
             names.collect::<Vec<_>>()
         });
         assert_eq!((&mcp, mcp.len()), (&oxp, opentool.len()));
+        #[cfg(feature = "explorer")]
+        {
+            let explored = get("/explorer.json").await.body["tools"].take();
+            assert_eq!(explored.as_array().unwrap().len(), mcp.len());
+        }
         mcp
     };
     let all = ["Who_AmI", "Mail_Read", "Mail_Send"];
-    assert_eq!(names(&served(auth()), &token(&issuer, "")).await, all);
-    let filtered = function(server(auth()).list_only_callable_tools());
+    let served = |change: fn(Server) -> Server| {
+        let server = server(auth());
+        #[cfg(feature = "explorer")]
+        let server = server.explorer(true);
+        function(change(server))
+    };
+    assert_eq!(names(&served(|it| it), &token(&issuer, "")).await, all);
+    let filtered = served(Server::list_only_callable_tools);
     for (token, count) in [
         (token(&issuer, ""), 1),
         (token(&issuer, "mail.read"), 2),
@@ -206,7 +213,7 @@ async fn a_list_can_show_only_what_its_reader_may_call() {
 #[tokio::test]
 async fn suggestions_and_versions_name_only_what_the_list_shows() {
     let issuer = Issuer::start().await;
-    let mut tools = super::tools();
+    let mut tools = tools();
     tools.push(Tool::new("Who.AmI@2.0.0", who_am_i).scope("admin"));
     tools.push(Tool::new("Vault.Open@1.0.0", who_am_i).scope("admin"));
     let server = support::server(Toolkit::new(tools).unwrap());

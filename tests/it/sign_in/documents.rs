@@ -1,23 +1,12 @@
 //! Metadata documents of clients: a published client's, and hostile ones.
 
-use std::{
-    convert::Infallible,
-    future::ready,
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, future::ready, io, net::SocketAddr};
 
-use axum::{Router, body::Body, http::Uri, response::Response, serve::Listener};
+use axum::{body::Body, http::Uri, response::Response, serve::Listener};
 use futures_util::{future::join_all, stream};
 use lambda_tools::seams::DocumentNetwork;
 use rcgen::generate_simple_self_signed;
 use rustls::{ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivatePkcs8KeyDer};
-use serde_json::{Value, json};
 use test_support::answer;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -25,7 +14,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{Browser, CALLBACK, Server, alice};
+use super::*;
 
 pub(super) const ID: &str = "https://client.example/client.json";
 
@@ -349,4 +338,55 @@ async fn a_host_has_global_addresses_and_a_valid_certificate() {
         assert_eq!(status, 400, "{what} {page}");
     }
     assert_eq!(hosts.requests(), 0);
+}
+
+/// A published client with a metadata document. Those that register are tested with the deployed
+/// function. `.ci/long` runs this test.
+mod long {
+    use std::process::Command;
+
+    use test_support::{installed, openid::OpenId, repository};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs npm's oidc-provider and FastMCP; run .ci/long"]
+    async fn fastmcps_client_signs_in_with_its_metadata_document() {
+        let (openid, hosts) = (OpenId::start(), Hosts::with_a_client().await);
+        let network = hosts.network();
+        let router = async |url: &str| {
+            let sign_in = SignIn::openid(&openid.url, "toolbox", "SECRET").allow("user:alice");
+            let auth = Auth::from(sign_in.documents_from(network)).scope("mail.read");
+            let secrets = [("SECRET", "toolbox-secret"), ("TOOLS_OAUTH_KEY", KEY)];
+            let server = server(tools()).auth(auth).oauth(OAuth::with([]));
+            let server = server.secrets(Secrets::fixed(secrets)).public_url(url);
+            server.into_router().unwrap()
+        };
+        let server = Served::start_with(router).await;
+        openid
+            .allow_redirect(&format!("{}/authorization/openid/callback", server.url))
+            .await;
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=5", "60"])
+            .arg(installed("python"))
+            .arg(repository("functions/toolbox/tests/fastmcp_oauth.py"))
+            .args([
+                &format!("{}/mcp", server.url),
+                "alice",
+                "--tool",
+                "Mail_Whose",
+            ])
+            .args(["--arguments", "{}", "--metadata-url", ID]);
+        let output = tokio::task::block_in_place(|| command.output()).unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let seen: Value =
+            serde_json::from_str(&stdout).unwrap_or_else(|it| panic!("{it}: {stderr}"));
+        assert_eq!(seen["asked"][0]["client_id"], ID, "{seen}");
+        let said = seen["call"]["value"]["result"].as_str();
+        let said: Value = serde_json::from_str(said.unwrap_or_else(|| panic!("{seen}"))).unwrap();
+        assert_eq!(said["user"], json!("alice"));
+        assert!(hosts.requests() > 0);
+    }
 }

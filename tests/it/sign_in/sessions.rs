@@ -1,20 +1,12 @@
 //! Codes, access tokens and refresh tokens: how long they live, and what ends them.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
-use test_support::issuer::Behaviour;
 
-use super::{CALLBACK, Server, alice, text, upstream_tokens, without_id_token};
+use super::*;
 
 const DAY: u64 = 24 * 3600;
-
-#[track_caller]
-fn assert_invalid((status, answer): &(u16, Value)) {
-    let seen = (*status, text(answer, "error"));
-    assert_eq!(seen, (400, "invalid_grant"), "{answer}");
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refresh_tokens_rotate_and_a_lost_response_is_repeated() {
