@@ -7,7 +7,7 @@ use lambda_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Nothing, function, idle, post, server};
+use crate::support::{Nothing, Reads, function, idle, post, server};
 
 const ONE: &str = "one-0123456789ab";
 const TWO: &str = "two-0123456789ab";
@@ -46,8 +46,6 @@ async fn call_with(auth: impl Into<Auth>, headers: &[(&str, &str)]) -> (u16, Val
 #[tokio::test]
 async fn the_first_id_names_the_caller_of_each_key() {
     for (ids, header, value, name) in [
-        ("ONE", "oxp-api-key", ONE, "ONE"),
-        ("ONE", "authorization", "Bearer one-0123456789ab", "ONE"),
         ("TWO", "authorization", "bearer  two-0123456789ab ", "TWO"),
         ("ONE|TWO", "oxp-api-key", ONE, "ONE"),
         ("ONE|TWO", "oxp-api-key", TWO, "ONE"),
@@ -86,55 +84,32 @@ async fn any_other_credential_is_rejected() {
     }
 }
 
-/// `events/undecided` has the same of API keys.
+/// Only a token that an unreadable secret may have signed has to wait for it. `events/undecided` has
+/// the same of API keys.
 #[cfg(feature = "jwt")]
-mod half_down {
-    use std::future::ready;
-
-    use lambda_tools::{
-        Jwt, Secret, StoreError,
-        secrets::{ReadFuture, SecretStore},
-    };
+#[tokio::test]
+async fn what_a_readable_secret_decides_does_not_wait_for_another_one() {
+    use lambda_tools::{Jwt, Secret, StoreError};
     use test_support::issuer::{NOW, sign_with_secret};
 
-    use super::*;
-
     const SECRET: &str = "a-signing-secret-0123456789abcdefgh";
-
-    /// Has one secret, and cannot read others.
-    struct HalfDown;
-
-    impl SecretStore for HalfDown {
-        fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-            let read = |id: &String| match &**id {
-                "SIGNING" => Ok(Some(Secret::from(SECRET))),
-                _ => Err(StoreError::unavailable("it is down")),
-            };
-            Box::pin(ready(ids.iter().map(read).collect()))
-        }
-
-        fn location(&self, _: &str) -> String {
-            "the store".to_owned()
-        }
-    }
-
-    /// Only a token that an unreadable secret may have signed has to wait for it.
-    #[tokio::test]
-    async fn what_a_readable_secret_decides_does_not_wait_for_another_one() {
-        for (secret, exp, status) in [
-            (SECRET, NOW + 60, 200),
-            (&SECRET.replace('a', "b"), NOW + 60, 400),
-            // Signed, and not valid: no other secret can change that.
-            (SECRET, NOW - 60, 401),
-        ] {
-            let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
-            let headers = [("authorization", &*format!("Bearer {token}"))];
-            let auth = Jwt::with_secret_ids(["SIGNING", "DOWN"]);
-            let response = respond(auth, Secrets::from_store(HalfDown), &headers).await;
-            assert_eq!(response.status, status, "{response:?}");
-            let waits = response.headers.contains_key("retry-after");
-            assert_eq!(waits, status == 400, "{response:?}");
-        }
+    let read = |id: &str| match id {
+        "SIGNING" => Ok(Some(Secret::from(SECRET))),
+        _ => Err(StoreError::unavailable("it is down")),
+    };
+    for (secret, exp, status) in [
+        (SECRET, NOW + 60, 200),
+        (&SECRET.replace('a', "b"), NOW + 60, 400),
+        // Signed, and not valid: no other secret can change that.
+        (SECRET, NOW - 60, 401),
+    ] {
+        let token = sign_with_secret(secret, &json!({"sub": "alice", "exp": exp}));
+        let headers = [("authorization", &*format!("Bearer {token}"))];
+        let auth = Jwt::with_secret_ids(["SIGNING", "DOWN"]);
+        let response = respond(auth, Secrets::from_store(Reads(read)), &headers).await;
+        assert_eq!(response.status, status, "{response:?}");
+        let waits = response.headers.contains_key("retry-after");
+        assert_eq!(waits, status == 400, "{response:?}");
     }
 }
 
@@ -194,41 +169,23 @@ fn no_tool_gets_a_secret_that_the_server_uses_for_itself() {
     });
 }
 
-/// A document names its API as it likes, and so the provider that its tools require.
-#[cfg(all(feature = "from-openapi", feature = "oauth"))]
-#[tokio::test]
-async fn no_document_gets_the_tokens_of_a_provider_with_the_name_of_its_api() {
-    use lambda_tools::{OAuth, from_openapi::OpenApi, oauth::Provider};
+/// A document names its API as it likes, and so the provider that its tools require. Tokens of the
+/// server's provider with this name are for its own URL alone.
+#[cfg(feature = "from-openapi")]
+#[test]
+fn a_tool_of_a_document_requires_tokens_of_the_documents_issuer() {
+    use lambda_tools::from_openapi::OpenApi;
 
-    let response = async |token_url: &str| -> Value {
-        let document = json!({
-            "openapi": "3.1.0", "info": {"title": "GitHub", "version": "1"}, "servers": [{"url": "https://api.example"}],
-            "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": {
-                "authorizationUrl": "https://github.com/login/oauth/authorize", "tokenUrl": token_url}}}}},
-            "paths": {"/me": {"get": {"operationId": "me", "summary": "Who", "security": [{"login": ["user"]}], "responses": {}}}},
-        });
-        let api = OpenApi::new(document).unwrap().include_all();
-        let tools = api.tools().unwrap();
-        let key = ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef");
-        let server = server(Toolkit::new(tools).unwrap())
-            .public_url("https://tools.example")
-            .oauth(OAuth::with([Provider::github("id", "GITHUB_SECRET")]))
-            .secrets(Secrets::fixed([key, ("GITHUB_SECRET", "a-secret")]));
-        let body = json!({"tool_id": "GitHub.Me", "input": {}, "context": {"user_id": "ada"}});
-        post(&function(server), "/tools/call", &[], &body)
-            .await
-            .body
-    };
-    let own = response("https://github.com/login/oauth/access_token")
-        .await
-        .to_string();
-    assert!(own.contains("/authorization/challenges/"), "{own}");
-    for url in [
-        "https://evil.example/login/oauth/access_token",
-        "https://github.com/login/oauth/access_token/",
-    ] {
-        let other = response(url).await.to_string();
-        assert!(other.contains("github"), "{other}");
-        assert!(!other.contains("challenges"), "{other}");
-    }
+    let token_url = "https://evil.example/login/oauth/access_token";
+    let flow = json!({"authorizationUrl": "https://github.com/login/oauth/authorize", "tokenUrl": token_url});
+    let document = json!({
+        "openapi": "3.1.0", "info": {"title": "GitHub", "version": "1"}, "servers": [{"url": "https://api.example"}],
+        "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": flow}}}},
+        "paths": {"/me": {"get": {"operationId": "me", "summary": "Who", "security": [{"login": ["user"]}], "responses": {}}}},
+    });
+    let api = OpenApi::new(document).unwrap().include_all();
+    let toolkit = Toolkit::new(api.tools().unwrap()).unwrap();
+    let needed = &toolkit.definitions()[0].requirements.authorization[0];
+    let seen = (&*needed.id, needed.token_url.as_deref());
+    assert_eq!(seen, ("github", Some(token_url)));
 }

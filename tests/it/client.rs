@@ -197,7 +197,6 @@ async fn the_server_decides_if_and_when_a_call_is_retried() {
     for (status, headers, body, wait) in [
         (408, SOON, "", Some(0)),
         (429, SOON, "", Some(0)),
-        (500, SOON, "", Some(0)),
         (503, LATER, "", Some(1000)),
         // At least half of the first wait.
         (503, &[], "", Some(125)),

@@ -127,23 +127,13 @@ async fn a_record_expires_after_the_configured_time() {
     assert_eq!(fixture.effects(), 2);
 }
 
-/// The others wait for its outcome.
+/// While a call runs, another one with its id is rejected at once, and a repetition does not wait
+/// forever. `tests/interleavings` shows that only one of them runs.
 #[tokio::test]
-async fn of_concurrent_repeats_of_a_call_one_runs() {
+async fn a_repetition_of_a_running_call_waits_for_a_limited_time() {
     let store = Idempotency::in_memory();
     let fixture = Fixture::new(&store);
     let call = |id: &'static str, then: &str| fixture.call("Act.Do", id, json!({"then": then}));
-    let (one, two, three) = tokio::join!(
-        call("at-once", "wait"),
-        call("at-once", "wait"),
-        call("at-once", "wait")
-    );
-    assert_eq!(fixture.effects(), 1);
-    assert_eq!([&one.body, &two.body], [&two.body, &three.body]);
-    let replays = [&one, &two, &three].map(|it| usize::from(is_replay(it)));
-    assert_eq!(replays.iter().sum::<usize>(), 2);
-
-    // While a call runs, another one with its id is rejected at once, and the wait is limited.
     let impatient = store.wait_for(Duration::from_millis(50));
     let impatient = Fixture::with(&impatient, &fixture.effects);
     let (first, (other, late)) = tokio::join!(call("busy", "wait"), async {
@@ -156,7 +146,7 @@ async fn of_concurrent_repeats_of_a_call_one_runs() {
     let error = error_of(&late);
     assert_eq!(error["can_retry"], true);
     assert_eq!(error["retry_after_ms"], 1000);
-    assert_eq!(fixture.effects(), 2);
+    assert_eq!(fixture.effects(), 1);
 }
 
 #[tokio::test]

@@ -9,47 +9,23 @@ use std::{
 };
 
 use lambda_tools::{
-    Context, Failure, Secret, Server, Tool, Toolkit, http,
-    secrets::{ReadFuture, SecretStore, Secrets},
-    serve,
+    Context, Failure, Secret, Server, Tool, Toolkit, http, secrets::Secrets, serve,
     testing::LambdaFunction,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 #[cfg(feature = "otlp")]
-use test_support::marks::{TWILIO, assert_unmarked, marked_events, special_events};
+use test_support::marks::assert_unmarked;
 use test_support::{
     assert_program,
     lambda::event,
     marks::{MARK, search},
 };
 
-use crate::support::Nothing;
 #[cfg(feature = "otlp")]
-use crate::{
-    collector::{Collector, attribute},
-    tools::program,
-};
-
-#[cfg(feature = "otlp")]
-#[tokio::test]
-async fn no_event_puts_a_secret_into_a_span() {
-    let collector = Collector::start().await;
-    let spans = collector.url();
-    let mut events = marked_events();
-    events.extend(special_events());
-    let environment = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*spans),
-        ("TOOLS_AUTH", "none"),
-        ("TOOLS_BASE_PATH", "/agents"),
-        ("TWILIO_API_KEY", TWILIO),
-    ];
-    search("spans", program(), &events, &environment).await;
-    let exported = collector.texts();
-    assert!(exported.len() > events.len() / 2, "spans are exported");
-    assert_unmarked("spans", exported);
-}
+use crate::collector::{Collector, attribute};
+use crate::support::{Nothing, Reads};
 
 /// The delay of spawned tasks, which outlive their calls.
 const LATER: Duration = Duration::from_millis(200);
@@ -191,21 +167,6 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
     }
 }
 
-/// A store that returns another value on each read.
-struct Rotated(AtomicUsize);
-
-impl SecretStore for Rotated {
-    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        let reads = self.0.fetch_add(1, Ordering::Relaxed);
-        let value = move |_: &String| Ok(Some(Secret::from(format!("{MARK}-0123456789-{reads}"))));
-        Box::pin(async move { ids.iter().map(value).collect() })
-    }
-
-    fn location(&self, _: &str) -> String {
-        String::new()
-    }
-}
-
 #[tokio::test]
 async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     async fn show(_: Nothing, cx: Context) -> Result<(), Failure> {
@@ -216,7 +177,13 @@ async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     }
 
     let tool = Tool::new("Careless.Show@1.0.0", show).secret("KEY");
-    let secrets = Secrets::from_store(Rotated(AtomicUsize::default()));
+    // Another value on each read.
+    let reads = AtomicUsize::default();
+    let value = move |_: &str| {
+        let number = reads.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Secret::from(format!("{MARK}-0123456789-{number}"))))
+    };
+    let secrets = Secrets::from_store(Reads(value));
     let function = LambdaFunction::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
     let event = called(&json!({"tool_id": "Careless.Show"}));
     let response = function.respond(&event.to_string()).await.unwrap();
@@ -246,11 +213,13 @@ async fn a_stored_secret_that_contains_a_secret_of_the_call_is_redacted_whole() 
     let secrets = Secrets::fixed([("STORED", stored.replace(':', "\u{1}"))]);
     let function = LambdaFunction::new(Server::new(Toolkit::new(tools).unwrap()).secrets(secrets));
     let text = format!("<{}>", stored.replace(':', "\u{1}"));
-    let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
-    let body = json!({"tool_id": "Careless.Quote", "input": {"text": text},
-        "context": {"secrets": secrets}});
-    let response = function.respond(&called(&body).to_string()).await.unwrap();
-    assert_eq!(response.body["error"]["developer_message"], "<[secret]>");
+    for tool in ["Careless.Read", "Careless.Quote"] {
+        let secrets = json!([{"id": "KEY", "value": "inner-part-of-it"}]);
+        let body =
+            json!({"tool_id": tool, "input": {"text": text}, "context": {"secrets": secrets}});
+        let response = function.respond(&called(&body).to_string()).await.unwrap();
+        assert_eq!(response.body["error"]["developer_message"], "<[secret]>");
+    }
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ mod documents;
 #[cfg(feature = "explorer")]
 mod explorer;
 mod idempotency;
+mod inputs;
 mod leaks;
 mod misbehaving_function;
 #[cfg(all(

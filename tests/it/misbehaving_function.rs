@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use test_support::{
-    Running, assert_program,
+    assert_program,
     lambda::{LONG, Platform, calling},
     program,
 };
@@ -25,12 +25,6 @@ async fn fill(_: Nothing) -> Result<String, Failure> {
 async fn block(_: Nothing) -> Result<(), Failure> {
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let _ = receiver.recv_timeout(Duration::from_secs(2));
-    Ok(())
-}
-
-/// Takes a while.
-async fn sleep(_: Nothing) -> Result<(), Failure> {
-    tokio::time::sleep(Duration::from_secs(5)).await;
     Ok(())
 }
 
@@ -59,7 +53,6 @@ async fn misbehaving_program_of_tests() {
         Tool::new("Night.Leave@1.0.0", leave),
         Tool::new("Night.Fill@1.0.0", fill),
         Tool::new("Night.Quote@1.0.0", quote),
-        Tool::new("Night.Sleep@1.0.0", sleep),
         block.timeout(Duration::from_millis(100)),
     ];
     let server = Server::new(Toolkit::new(tools).unwrap());
@@ -146,25 +139,4 @@ async fn assert_spans(collector: &Collector) {
     let blocked = collector.span("execute_tool Night.Block").await;
     let error = attribute(&blocked.attributes, "error.type");
     assert_eq!(error.as_deref(), Some("timed_out"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_disconnects_is_logged() {
-    let mut command = command();
-    command
-        .env("TOOLS_METRICS", "cloudwatch")
-        .env("NO_COLOR", "1");
-    let (running, url) = Running::serving(&mut command);
-    let body = json!({"tool_id": "Night.Sleep", "call_id": "c-1"});
-    let request = reqwest::Client::new()
-        .post(format!("{url}/tools/call"))
-        .timeout(Duration::from_millis(300))
-        .body(body.to_string());
-    assert!(request.send().await.unwrap_err().is_timeout());
-    let line = running.line_with("abandoned", 5);
-    for text in ["WARN", "call_id=\"c-1\"", "tool=\"Night.Sleep\""] {
-        assert!(line.contains(text), "{line}");
-    }
-    let metrics: Value = serde_json::from_str(&running.line_with("_aws", 5)).unwrap();
-    assert_eq!(metrics["Calls"], 1);
 }

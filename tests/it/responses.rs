@@ -1,13 +1,6 @@
 //! Every call gets a response, and the next call works.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use lambda_tools::{Context, Failure, Server, Tool, Toolkit, testing::LambdaFunction};
 use schemars::JsonSchema;
@@ -78,7 +71,8 @@ fn tools() -> LambdaFunction {
     let tools = [
         Tool::new("T.Never@1.0.0", never).timeout(Duration::from_millis(50)),
         Tool::new("T.OddKeys@1.0.0", odd_keys),
-        Tool::new("T.Large@1.0.0", large),
+        // The longest limit that can be set.
+        Tool::new("T.Large@1.0.0", large).timeout(Duration::MAX),
         Tool::new("T.Work@1.0.0", work),
         Tool::with_state("T.Greet@1.0.0", &"Hello".to_owned(), greet),
         Tool::with_state("T.State@1.0.0", &7, state_of),
@@ -136,31 +130,26 @@ async fn the_failure_of_a_call_without_a_result_says_why() {
 
 #[tokio::test]
 async fn a_stopped_call_leaves_nothing_running() {
-    struct Running(Arc<AtomicUsize>);
-    impl Drop for Running {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-    let count = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&count);
+    let running = Arc::new(());
+    let held = Arc::clone(&running);
     let waits = move |_: Nothing| {
-        let count = Arc::clone(&counted);
+        let held = Arc::clone(&held);
         async move {
-            count.fetch_add(1, Ordering::SeqCst);
-            let _running = Running(count);
-            std::future::pending::<Result<(), Failure>>().await
+            std::future::pending::<()>().await;
+            drop(held);
+            Ok::<_, Failure>(())
         }
     };
     let tool = Tool::new("T.Waits@1.0.0", waits).timeout(Duration::from_millis(20));
     let function = function(Toolkit::new([tool]).unwrap());
+    let idle = Arc::strong_count(&running);
     failure(&function, "T.Waits", json!({})).await;
     // Likewise if the caller disconnects before the tool's timeout.
     let abandoned = call(&function, "T.Waits", json!({}));
     let abandoned = tokio::time::timeout(Duration::from_millis(5), abandoned).await;
     assert!(abandoned.is_err());
     for _ in 0..100 {
-        if count.load(Ordering::SeqCst) == 0 {
+        if Arc::strong_count(&running) == idle {
             return;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -250,13 +239,6 @@ async fn a_response_too_large_from_a_custom_route_is_a_server_error() {
     assert_eq!(response.body["message"], "The response cannot be sent");
 }
 
-/// `events/mcp-unhealthy` has its calls.
-#[tokio::test]
-async fn an_unhealthy_server_reports_it() {
-    let function = function(Server::new(Toolkit::new([]).unwrap()).healthy_when(|| false));
-    assert_eq!(get(&function, "/health").await.status, 503);
-}
-
 #[tokio::test]
 async fn a_tool_has_access_to_its_declared_secrets_only() {
     async fn peek(_: Nothing, cx: Context) -> Result<Value, Failure> {
@@ -279,17 +261,14 @@ async fn a_tool_has_access_to_its_declared_secrets_only() {
 const OTHER_EVENTS: &str = r#"
 {"Records": []} | the event has the fields Records
 [] | it is not valid at line 1
-{"warmer": false} | the event has the fields warmer
 {"warmer": "true"} | the event has the fields warmer
 {"source": "aws.s3", "detail": {}} | the event has the fields
-{"source": ["aws.events"]} | the event has the fields source
 {"detail": {"source": "aws.events"}} | the event has the fields detail
 {"version": "2.0", "rawPath": 7} | it is not valid at line 1
 {"rawPath": "/", "isBase64Encoded": "MARK", "requestContext": {"http": {"method": "GET"}}} | it is not valid at line 1
 {"rawPath": "/", "cookies": {"MARK": 1}, "requestContext": {"http": {"method": "GET"}}} | it is not valid at line 1
 {"httpMethod": "MARK MARK", "requestContext": {"elb": {"targetGroupArn": "a"}}} | it is not valid at line 1
 {"httpMethod": "GET", "requestContext": {}} | missing field `httpMethod`
-{"requestContext": {"elb": {}}} | missing field `httpMethod`
 "#;
 
 #[tokio::test]
@@ -304,10 +283,4 @@ async fn an_event_that_is_not_an_http_request_is_a_descriptive_error() {
         assert!(error.contains(reason), "{event}: {error}");
         assert!(!error.contains("MARK"), "{error}");
     }
-}
-
-#[tokio::test]
-async fn a_tool_may_have_the_maximum_duration_as_its_timeout() {
-    let tool = Tool::new("T.Large@1.0.0", large).timeout(Duration::MAX);
-    assert_works(&function(Toolkit::new([tool]).unwrap())).await;
 }

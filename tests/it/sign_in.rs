@@ -335,18 +335,13 @@ impl Browser {
         if status == 303 {
             return page.parse().unwrap();
         }
-        let form = form_in(&page).unwrap();
-        let (status, provider) = self.submit(url, form, "continue").await;
-        assert_eq!(status, 303, "{provider}");
-        provider.parse().unwrap()
+        redirect_of(self.submit(url, form_in(&page).unwrap(), "continue").await)
     }
 
     /// Signs in with these claims in the ID token; returns where the client gets the result.
     async fn sign_in(&self, url: &Url, claims: &Value) -> Url {
         let provider = self.to_provider(url).await;
-        let (status, client) = self.open(callback_of(&provider, claims)).await;
-        assert_eq!(status, 303, "{client}");
-        client.parse().unwrap()
+        redirect_of(self.open(callback_of(&provider, claims)).await)
     }
 }
 
@@ -386,6 +381,20 @@ fn assert_error(landed: &Url, error: Option<&str>, context: &str) {
 fn assert_invalid((status, answer): &(u16, Value)) {
     let seen = (*status, text(answer, "error"));
     assert_eq!(seen, (400, "invalid_grant"), "{answer}");
+}
+
+/// Returns where a response redirects to.
+#[track_caller]
+fn redirect_of((status, url): (u16, String)) -> Url {
+    assert_eq!(status, 303, "{url}");
+    url.parse().unwrap()
+}
+
+/// Checks that a response to a client has the state of its request, and names its issuer.
+#[track_caller]
+fn assert_answers(landed: &Url, state: &str, server: &Server) {
+    assert_eq!(parameter(landed, "state").as_deref(), Some(state));
+    assert_eq!(parameter(landed, "iss"), Some(server.url.clone()));
 }
 
 async fn page_of(response: reqwest::Response) -> (u16, String) {
@@ -441,8 +450,7 @@ async fn a_client_that_nobody_knows_signs_its_user_in() {
     let claims = json!({"sub": "alice", "groups": ["staff"]});
     let landed = Browser::new().sign_in(&url, &claims).await;
     assert!(landed.as_str().starts_with(CALLBACK), "{landed}");
-    assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
-    assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
+    assert_answers(&landed, "client-state", &server);
     let code = parameter(&landed, "code").unwrap();
     let tokens = server.redeemed(&client, &code).await;
     assert_eq!(tokens["token_type"], "Bearer");

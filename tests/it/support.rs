@@ -1,9 +1,9 @@
 //! Calls functions, and routers, without a socket.
 
 use lambda_tools::{
-    Auth, EventKind, Failure, Server, StoreError, Tool, Toolkit,
+    Auth, EventKind, Failure, Secret, Server, StoreError, Tool, Toolkit,
     idempotency::Idempotency,
-    secrets::Secrets,
+    secrets::{ReadFuture, SecretStore, Secrets},
     store::{PutOutcome, Record, Store, StoreFuture, Write},
     testing::{ExpectedResponse, LambdaFunction, TestOutcome},
 };
@@ -223,6 +223,24 @@ impl Store for Shared {
             }
             Ok(())
         })
+    }
+}
+
+/// A store of secrets that reads each one with a function.
+pub(crate) struct Reads<F>(pub(crate) F);
+
+impl<F> SecretStore for Reads<F>
+where
+    F: Fn(&str) -> Result<Option<Secret>, StoreError> + Send + Sync + 'static,
+{
+    fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
+        Box::pin(std::future::ready(
+            ids.iter().map(|id| self.0(id)).collect(),
+        ))
+    }
+
+    fn location(&self, _: &str) -> String {
+        "the store".to_owned()
     }
 }
 

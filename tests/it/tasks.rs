@@ -258,11 +258,9 @@ async fn the_times_of_a_task_are_those_of_the_page() {
 async fn a_task_starts_once_and_a_repeated_call_gets_what_became_of_it() {
     for (tool, then, status, reruns) in [
         ("Act_Do", "", "completed", false),
-        ("Act_Do", "fail", "completed", false),
         ("Act_Do", "retry", "completed", true),
         ("Act_Do", "panic", "failed", true),
         ("Act_Once", "panic", "failed", false),
-        ("Act_Once", "", "completed", false),
         // Elsewhere, calls of idempotent tools are not recorded.
         ("Act_Same", "", "completed", false),
     ] {
@@ -330,10 +328,8 @@ async fn only_the_event_of_the_function_itself_starts_a_task() {
     for forged in [
         json!({"task": own["task"], "code": other["code"]}),
         json!({"task": own["task"], "code": ""}),
-        json!({"task": own["task"], "code": null}),
         json!({"task": own["task"]}),
         json!({"task": "é".repeat(64), "code": own["code"]}),
-        json!({"task": "0".repeat(96), "code": own["code"]}),
         json!({"code": own["code"]}),
         own["task"].clone(),
         Value::Null,
@@ -426,10 +422,8 @@ impl Local {
     }
 
     async fn get(&self, key: &str, id: &str) -> Value {
-        let answer = self
-            .send(key, "tasks/get", json!({"taskId": id}), &[])
-            .await;
-        answer["result"].clone()
+        let params = json!({"taskId": id});
+        self.send(key, "tasks/get", params, &[]).await["result"].take()
     }
 
     async fn end_of(&self, key: &str, id: &str, seconds: u64) -> Option<Value> {

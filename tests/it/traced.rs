@@ -64,7 +64,7 @@ async fn spans_belong_to_the_callers_trace() {
     ];
     let mut platform = exporting_to(&collector.url()).await;
     let mut before = 0;
-    for (event, (trace, parent), error_type) in &cases {
+    for (event, parent, error_type) in &cases {
         platform.send_events(&[(event.clone(), LONG)]);
         platform.reports(1).await;
         // The spans arrived before the response.
@@ -73,7 +73,7 @@ async fn spans_belong_to_the_callers_trace() {
         before += spans.len();
         let has_run = ["", "failed"].contains(error_type);
         assert_eq!(spans.len(), 1 + usize::from(has_run), "{spans:#?}");
-        assert_call(spans, trace, parent, error_type);
+        assert_call(spans, "/tools/call", *parent, error_type);
     }
     let spans = collector.spans();
     // The X-Ray trace becomes a link if another trace takes precedence.
@@ -88,6 +88,22 @@ async fn spans_belong_to_the_callers_trace() {
         assert_eq!(actual.as_deref(), Some(expected), "{name}");
     }
     assert_attributes_documented(&spans);
+    // The meta of an MCP call comes before a gateway's own span.
+    let params = json!({
+        "name": "Calculator_Add",
+        "arguments": {"a": 1, "b": 2},
+        "_meta": {"traceparent": PARENT, "tracestate": "vendor=1", "lambda-tools/call-id": "c-1"},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let other = PARENT.replace("b7ad6b7169203331", "00f067aa0ba902b7");
+    let mut event = calling(&body, &[("traceparent", &other)]);
+    event["rawPath"] = json!("/mcp");
+    event["requestContext"]["http"]["path"] = json!("/mcp");
+    platform.send_events(&[(event, LONG)]);
+    platform.reports(1).await;
+    let spans = collector.spans();
+    assert_call(&spans[before..], "/mcp", of_header, "");
+    assert_eq!(spans.last().unwrap().trace_state, "vendor=1");
     // A trace that is not sampled is not exported.
     let event = calling(&add, &[("traceparent", &PARENT.replace("-01", "-00"))]);
     platform.send_events(&[(event, LONG)]);
@@ -95,35 +111,10 @@ async fn spans_belong_to_the_callers_trace() {
     assert_eq!(collector.spans().len(), spans.len());
 }
 
-#[tokio::test]
-async fn the_meta_of_an_mcp_call_names_its_trace() {
-    let collector = Collector::start().await;
-    let params = json!({
-        "name": "Calculator_Add",
-        "arguments": {"a": 1, "b": 2},
-        "_meta": {"traceparent": PARENT, "tracestate": "vendor=1", "lambda-tools/call-id": "c-1"},
-    });
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    // A gateway's own span, which is not the caller's.
-    let other = PARENT.replace("b7ad6b7169203331", "00f067aa0ba902b7");
-    let mut event = calling(&body, &[("traceparent", &other)]);
-    event["rawPath"] = json!("/mcp");
-    event["requestContext"]["http"]["path"] = json!("/mcp");
-    let mut platform = exporting_to(&collector.url()).await;
-    platform.send_events(&[(event, LONG)]);
-    platform.reports(1).await;
-    let spans = collector.spans();
+/// Checks the trace, the parents and the error type of the spans of a call on this path.
+fn assert_call(spans: &[Span], path: &str, (trace, parent): (&str, &str), error_type: &str) {
     let request = spans.last().unwrap();
-    assert_eq!(request.name, "POST /mcp", "{spans:#?}");
-    assert_eq!(hex(&request.trace_id), &PARENT[3..35]);
-    assert_eq!(hex(&request.parent_span_id), "b7ad6b7169203331");
-    assert_eq!(request.trace_state, "vendor=1");
-}
-
-/// Checks the trace, the parents and the error type of one call's spans.
-fn assert_call(spans: &[Span], trace: &str, parent: &str, error_type: &str) {
-    let request = spans.last().unwrap();
-    assert_eq!(request.name, "POST /tools/call");
+    assert_eq!(request.name, format!("POST {path}"));
     assert_eq!(hex(&request.trace_id), trace);
     assert_eq!(hex(&request.parent_span_id), parent);
     let error = attribute(&request.attributes, "error.type").unwrap_or_default();

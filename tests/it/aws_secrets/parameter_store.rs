@@ -86,13 +86,7 @@ async fn a_refused_parameter_does_not_affect_others() {
         let sizes = Service::ParameterStore.take_batches(&proxy);
         assert_eq!(sizes, [3, 1, 1, 1], "{code}");
     }
-}
-
-#[tokio::test]
-#[ignore = "needs moto; run tests/all"]
-async fn a_throttled_request_is_not_split() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    // A throttled request is not split.
     proxy.fail_with(400, "ThrottlingException", "Rate exceeded");
     let router = revealing(&["A", "B", "C"], secrets(&proxy, ""));
     let detail = value_or_detail(&router, "T.T").await;

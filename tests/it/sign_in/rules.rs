@@ -56,9 +56,8 @@ async fn an_error_of_the_provider_is_passed_on_by_its_kind() {
         change_metadata(&server, name, names_issuer.into());
         server.replace(|it| it.allow("anyone"));
         let browser = Browser::new();
-        let provider = browser
-            .to_provider(&server.authorize_url(&client, &[]))
-            .await;
+        let url = server.authorize_url(&client, &[]);
+        let provider = browser.to_provider(&url).await;
         let mut callback = callback_of(&provider, &alice());
         let query = callback.query().unwrap().to_owned();
         let (code, state) = query.split_once("&state=").unwrap();
@@ -66,10 +65,9 @@ async fn an_error_of_the_provider_is_passed_on_by_its_kind() {
             .replace("code={code}", code)
             .replace("{iss}", &server.upstream.url);
         callback.set_query(Some(&format!("state={state}&{returned}")));
-        let (status, landed) = browser.open(callback).await;
-        assert_eq!(status, 303, "{returned} {landed}");
-        assert!(!landed.contains("%3C"), "{landed}");
-        assert_error(&landed.parse().unwrap(), expected, &returned);
+        let landed = redirect_of(browser.open(callback).await);
+        assert!(!landed.as_str().contains("%3C"), "{landed}");
+        assert_error(&landed, expected, &returned);
     }
 }
 
@@ -140,7 +138,6 @@ async fn a_registration_names_addresses_and_is_of_a_public_client() {
         (uris(11, 100), 400),
         (uris(0, 100), 400),
         (json!(null), 400),
-        (json!([null]), 400),
         (json!("https://a.example/cb"), 400),
         (json!([CALLBACK, "javascript:alert(1)"]), 400),
     ] {
@@ -159,10 +156,8 @@ async fn a_registration_names_addresses_and_is_of_a_public_client() {
         ("client_name", json!("App"), Some("App")),
         ("client_name", json!(null), Some("")),
         ("client_name", json!(5), None),
-        ("client_name", json!(["App"]), None),
         ("client_id", json!(null), Some("")),
         ("token_endpoint_auth_method", json!(null), Some("")),
-        ("unknown", json!(null), Some("")),
     ] {
         let body = json!({"redirect_uris": [CALLBACK], member: value});
         let (status, answer) = server.register(&body).await;
