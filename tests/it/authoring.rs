@@ -152,23 +152,13 @@ async fn an_enum_of_objects_is_an_input_and_flattened_ones_share_one_object() {
     }
     let invoice = json!({"amount": 1, "by": "invoice", "due": "later", "days": 3});
     assert_eq!(errors_of::<PayLater>(invoice).await, Value::Null);
-    for (bad, parameter, expected) in [
-        (
-            json!({"amount": 1, "by": "card", "token": 5}),
-            "token",
-            "Must be a string",
-        ),
-        (
-            json!({"amount": 1, "by": "invoice", "tip": 2}),
-            "tip",
-            "Is not a parameter",
-        ),
-        (
-            json!({"amount": 1, "by": "cash"}),
-            "by",
-            "Must be one of: card, invoice",
-        ),
+    let (text, no_parameter) = ("Must be a string", "Is not a parameter");
+    for (mut bad, parameter, expected) in [
+        (json!({"by": "card", "token": 5}), "token", text),
+        (json!({"by": "invoice", "tip": 2}), "tip", no_parameter),
+        (json!({"by": "cash"}), "by", "Must be one of: card, invoice"),
     ] {
+        bad["amount"] = json!(1);
         let errors = errors_of::<PayLater>(bad).await;
         let message = errors[parameter].as_str().unwrap();
         assert!(message.starts_with(expected), "{errors}");

@@ -6,10 +6,6 @@ use serde_json::json;
 
 use crate::support::{Nothing, failure, function, get, mcp_call, post, value};
 
-async fn pixel(_: Nothing) -> Result<Content, Failure> {
-    Ok(Content::bytes("image/png", [0x89, b'P', b'N', b'G']))
-}
-
 async fn all(_: Nothing) -> Result<Vec<Content>, Failure> {
     Ok(vec![
         Content::text("Revenue"),
@@ -19,14 +15,6 @@ async fn all(_: Nothing) -> Result<Vec<Content>, Failure> {
         Content::bytes("application/pdf", [3]),
         Content::bytes("image/svg+xml", *b"<svg/>").uri("file:///chart.svg"),
     ])
-}
-
-async fn none(_: Nothing) -> Result<Vec<Content>, Failure> {
-    Ok(Vec::new())
-}
-
-async fn untyped(_: Nothing) -> Result<Content, Failure> {
-    Ok(Content::bytes("png", [1]))
 }
 
 /// An object that only looks like content.
@@ -42,6 +30,9 @@ async fn alike(_: Nothing) -> Result<Alike, Failure> {
 }
 
 fn tools() -> LambdaFunction {
+    let pixel = |_: Nothing| async { Ok::<_, Failure>(Content::bytes("image/png", *b"\x89PNG")) };
+    let none = |_: Nothing| async { Ok::<_, Failure>(Vec::<Content>::new()) };
+    let untyped = |_: Nothing| async { Ok::<_, Failure>(Content::bytes("png", [1])) };
     let tools = [
         Tool::new("T.Pixel@1.0.0", pixel).idempotent(),
         Tool::new("T.All@1.0.0", all).idempotent(),

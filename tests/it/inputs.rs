@@ -35,12 +35,6 @@ async fn check<I: JsonSchema + DeserializeOwned + Send + 'static>(
 }
 
 /// Checks a text with a format; `not a value` is not one.
-#[cfg(any(
-    feature = "chrono",
-    feature = "jiff",
-    feature = "url",
-    feature = "uuid"
-))]
 async fn check_format<T: JsonSchema + DeserializeOwned + Send + 'static>(
     format: &str,
     good: &str,
@@ -159,7 +153,6 @@ async fn bytes_are_base64() {
     check::<Input<Vec<u8>>>(schema, json!([104, 105]), json!("aGk="), error).await;
 }
 
-#[cfg(any(feature = "chrono", feature = "jiff"))]
 mod times {
     pub(super) const DATE: &str = "Must be a valid date, such as 2023-10-05";
     pub(super) const DATE_TIME: &str = "Must be a valid date-time, such as 2023-10-05T12:00:00Z";

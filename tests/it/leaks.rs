@@ -124,10 +124,8 @@ fn careless_call(way: &str, secrets: &Value) -> Value {
 async fn a_careless_tool_does_not_leak_its_secrets() {
     let ways = "debug panic expect question-mark message api api-cut log trace";
     let with_stored = ["task", "thread", "later", "wait"];
-    let (none, from_caller) = (
-        json!([]),
-        json!([{"id": "KEY", "value": "given Xmark \"0123\""}]),
-    );
+    let none = json!([]);
+    let from_caller = json!([{"id": "KEY", "value": "given Xmark \"0123\""}]);
     let both = |way| [careless_call(way, &none), careless_call(way, &from_caller)];
     let mut events: Vec<_> = ways.split(' ').flat_map(both).collect();
     events.extend(with_stored.map(|way| careless_call(way, &none)));

@@ -214,10 +214,8 @@ async fn pages_do_not_echo_the_request() {
     let (server, _issuer) = start().await;
     let own = server.to_provider(&server.challenge("alice").await).await;
     let script = "%3Cscript%3Ealert('mark')%3C/script%3E";
-    let query = format!(
-        "{}&error={script}&error_description={script}",
-        query_for(&own)
-    );
+    let own_query = query_for(&own);
+    let query = format!("{own_query}&error={script}&error_description={script}");
     let strangers = server.back("", &query).await;
     assert_rejected(&strangers, "without the cookie");
     let users = server.back(own.cookie(), &query).await;

@@ -139,16 +139,8 @@ async fn without_the_store_calls_are_rejected_unless_best_effort_is_set() {
     let lenient = Fixture::new(&[Quota::per_day(9).best_effort()], idempotency());
     // A missing permission stays until somebody grants it.
     for (error, is_temporary, what) in [
-        (
-            StoreError::unavailable("it is down"),
-            true,
-            "the store is not available: it is down",
-        ),
-        (
-            StoreError::denied("allow it"),
-            false,
-            "access denied: allow it",
-        ),
+        (StoreError::unavailable("x"), true, "is not available: x"),
+        (StoreError::denied("allow it"), false, "denied: allow it"),
     ] {
         *store.0.error.lock().unwrap() = Some(error);
         let reply = strict.call("A.Act").await;
@@ -215,10 +207,8 @@ mod dynamodb {
         let table = dynamodb::DynamoDb::start("calls").await;
         let instances = [(), ()].map(|()| {
             let store = DynamoDb::new("calls").client(aws::dynamodb_at(&table.url()));
-            Arc::new(Fixture::new(
-                &[Quota::per_day(150)],
-                Idempotency::in_store(store),
-            ))
+            let idempotency = Idempotency::in_store(store);
+            Arc::new(Fixture::new(&[Quota::per_day(150)], idempotency))
         });
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..64 {

@@ -104,17 +104,13 @@ async fn a_function_that_is_not_async_is_a_tool() {
 #[tokio::test]
 async fn the_failure_of_a_call_without_a_result_says_why() {
     let function = tools();
+    let late = "The tool did not finish in time";
     let odd = "The tool returned a result that cannot be sent";
     let incomplete = "The tool could not complete the call";
     let internal = "The tool stopped because of an internal error";
     let work = |kind: &str| json!({ "kind": kind });
     for (tool, input, message, detail) in [
-        (
-            "T.Never",
-            json!({}),
-            "The tool did not finish in time",
-            "after 50 ms",
-        ),
+        ("T.Never", json!({}), late, "after 50 ms"),
         ("T.OddKeys", json!({}), odd, ""),
         ("T.Work", work("read"), incomplete, "No such file"),
         ("T.Work", work("panic"), internal, ""),
@@ -244,10 +240,8 @@ async fn a_tool_has_access_to_its_declared_secrets_only() {
     async fn peek(_: Nothing, cx: Context) -> Result<Value, Failure> {
         let declared = cx.secret("MINE")?.expose().to_owned();
         let failure = cx.secret("OTHER").unwrap_err();
-        Ok(json!([
-            declared,
-            format!("{failure:?}").contains("secret(\\\"OTHER\\\")")
-        ]))
+        let failure = format!("{failure:?}");
+        Ok(json!([declared, failure.contains("secret(\\\"OTHER\\\")")]))
     }
     let tool = Tool::new("T.Peek@1.0.0", peek).secret("MINE");
     let function = function(Toolkit::new([tool]).unwrap());

@@ -234,9 +234,8 @@ where
     F: Fn(&str) -> Result<Option<Secret>, StoreError> + Send + Sync + 'static,
 {
     fn read<'a>(&'a self, ids: &'a [String]) -> ReadFuture<'a> {
-        Box::pin(std::future::ready(
-            ids.iter().map(|id| self.0(id)).collect(),
-        ))
+        let results = ids.iter().map(|id| self.0(id)).collect();
+        Box::pin(std::future::ready(results))
     }
 
     fn location(&self, _: &str) -> String {

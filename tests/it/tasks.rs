@@ -519,10 +519,8 @@ async fn a_tool_that_requires_a_task_does_not_run_without_one() {
     assert_eq!(response.status, 400, "{response:?}");
     // Nor for clients of MCP without tasks.
     let params = json!({"name": "Act_Always", "arguments": {}});
-    for (method, params) in [
-        ("tools/call", params),
-        ("tasks/get", json!({"taskId": "1"})),
-    ] {
+    let get = json!({"taskId": "1"});
+    for (method, params) in [("tools/call", params), ("tasks/get", get)] {
         let (headers, mut body) = request(A, method, params);
         body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
         let error = fixture.post(&headers, &body).await["error"].take();

@@ -23,10 +23,8 @@ const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Starts the tools, which export their spans to this URL.
 async fn exporting_to(endpoint: &str) -> Platform {
-    let environment = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
-        ("AWS_REGION", "us-east-1"),
-    ];
+    let region = ("AWS_REGION", "us-east-1");
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), region];
     Platform::start(&mut program(), &[], &environment).await
 }
 
@@ -226,10 +224,7 @@ async fn the_remaining_spans_are_sent_when_lambda_stops_the_process() {
     ];
     let mut command = misbehaving_function::command();
     let mut platform = Platform::start(&mut command, &[], &environment).await;
-    let call = calling(
-        &json!({"tool_id": "Night.Leave", "call_id": "c-1", "trace_id": "t-1"}),
-        &[],
-    );
+    let call = calling(&json!({"tool_id": "Night.Leave", "call_id": "c-1"}), &[]);
     platform.send_events(&[(call, LONG)]);
     platform.reports(1).await;
     let names: Vec<_> = collector.spans().into_iter().map(|it| it.name).collect();

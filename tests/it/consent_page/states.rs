@@ -94,17 +94,12 @@ pub(super) async fn results(info: &ServerInfo) -> Vec<Shown> {
 /// Returns the page with the button, as most users see it, and its extremes.
 pub(super) async fn starts(info: &ServerInfo) -> Vec<Shown> {
     let scope = |name: &str| format!("https://www.googleapis.com/auth/{name}");
-    let scopes = [
-        "gmail.readonly",
-        "calendar.events",
-        "photoslibrary.appendonly",
-    ]
-    .map(scope);
+    let scopes = "gmail.readonly calendar.events photoslibrary.appendonly".split(' ');
     let usual = Setup {
         auth: ApiKeys::with_ids(["PARTNER"]).into(),
         info: info.clone(),
         oauth: OAuth::with([Provider::google("id", "SECRET")]),
-        needs: ("google", scopes.to_vec()),
+        needs: ("google", scopes.map(scope).collect()),
     };
     let plain = Setup {
         auth: Auth::none(),

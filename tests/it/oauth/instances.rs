@@ -26,10 +26,8 @@ fn readable(item: &Value) -> String {
 
 #[tokio::test]
 async fn instances_share_challenges_and_grants_that_nobody_can_read_in_the_table() {
-    let (table, issuer) = (
-        dynamodb::DynamoDb::start("grants").await,
-        Issuer::start().await,
-    );
+    let table = dynamodb::DynamoDb::start("grants").await;
+    let issuer = Issuer::start().await;
     let [one, other] = [(); 2].map(|()| instance_at(&table.url(), &issuer, &[KEY]));
     // A token that expires within a minute is refreshed by the next call.
     issuer.change(|it| it.tokens = |_| tokens_for(30));
@@ -64,10 +62,8 @@ async fn an_unavailable_table_is_reported() {
 
 #[tokio::test]
 async fn keys_can_be_rotated() {
-    let (table, issuer) = (
-        dynamodb::DynamoDb::start("grants").await,
-        Issuer::start().await,
-    );
+    let table = dynamodb::DynamoDb::start("grants").await;
+    let issuer = Issuer::start().await;
     let instance = |keys: &[&str]| instance_at(&table.url(), &issuer, keys);
     let old = instance(&[KEY]);
     assert_done(&old.finish(&old.challenge("alice").await, "code=c").await);

@@ -162,11 +162,8 @@ async fn a_document_and_a_failure_are_kept_for_their_time() {
     let hosts = Hosts::start(move |_| {
         let (status, age) = *shared.lock().unwrap();
         let age = format!("max-age={age}");
-        ready(answer(
-            status,
-            &[("cache-control", &age)],
-            document().to_string(),
-        ))
+        let document = document().to_string();
+        ready(answer(status, &[("cache-control", &age)], document))
     });
     let hosts = hosts.await;
     let server = serving(&hosts).await;
@@ -265,11 +262,8 @@ async fn a_slow_document_costs_seconds_and_keeps_only_its_host_waiting() {
                 sleep(Duration::from_millis(100)).await;
                 Some((Ok::<_, Infallible>(" "), ()))
             });
-            return answer(
-                200,
-                &[("content-length", "4000")],
-                Body::from_stream(chunks),
-            );
+            let body = Body::from_stream(chunks);
+            return answer(200, &[("content-length", "4000")], body);
         }
         if path.starts_with("/late") {
             sleep(Duration::from_secs(3)).await;

@@ -190,13 +190,8 @@ async fn each_refresh_asks_the_provider_who_the_user_is() {
         (400, json!({"oid": "mallory"})),
     ] {
         let id_token = Some(claims.clone());
-        check_refresh(
-            &server,
-            |it| it.id_token = id_token,
-            expected,
-            &claims["groups"],
-        )
-        .await;
+        let change = |it: &mut Behaviour| it.id_token = id_token;
+        check_refresh(&server, change, expected, &claims["groups"]).await;
     }
     let staff = json!({"sub": "1", "groups": ["staff"]});
     let with_id = |id| json!({"sub": "1", "oid": id, "groups": ["staff"]});
