@@ -1,8 +1,10 @@
-//! One execution: the processes, what has happened to them, and what may happen next.
+//! One execution: the processes, what has happened to them, and what may happen next. The search
+//! is depth first, by running each execution from the beginning.
 
 use std::{
+    collections::HashSet,
     hash::{DefaultHasher, Hash, Hasher},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -65,10 +67,7 @@ pub(crate) struct Execution<'s> {
 impl<'s> Execution<'s> {
     pub(crate) fn new(scenario: &'s dyn Scenario, bounds: Bounds) -> Self {
         let setup = scenario.setup();
-        setup.network.with(|network| {
-            *network = Network::default();
-            network.conditions = setup.conditions;
-        });
+        setup.network.with(|network| *network = Network::default());
         scenario.reset();
         Self {
             scenario,
@@ -85,31 +84,20 @@ impl<'s> Execution<'s> {
         self.scenario.setup().network.with(change)
     }
 
-    fn now(&self) -> Duration {
-        self.with(|network| network.now)
-    }
-
-    fn violation(&self) -> Option<String> {
-        self.with(|network| network.violation.clone())
+    /// Returns an error if a rule does not hold.
+    fn checked(&self) -> Result<(), String> {
+        self.with(|network| network.violation.clone().map_or(Ok(()), Err))
     }
 
     fn is_suspended(&self, process: usize) -> bool {
         self.with(|network| network.suspended.contains(&process))
     }
 
-    fn is_served(&self, process: usize) -> bool {
-        self.with(|network| network.served().any(|(number, _)| number == process))
-    }
-
-    /// Returns true if a process has something left to do.
-    fn is_busy(&self) -> bool {
-        self.slots.iter().any(Slot::is_busy)
-    }
-
     /// Returns the possible decisions, in a fixed order.
     pub(crate) fn actions(&self) -> Vec<Action> {
         let (mut actions, setup) = (Vec::new(), self.scenario.setup());
-        let (is_busy, next) = (self.is_busy(), setup.calls.get(self.started));
+        let is_busy = self.slots.iter().any(Slot::is_busy);
+        let next = setup.calls.get(self.started);
         self.with(|network| {
             for (index, sent) in network.sent.iter().enumerate() {
                 actions.extend(self.treatments(index, sent));
@@ -131,7 +119,8 @@ impl<'s> Execution<'s> {
             } else if slot.is_busy() {
                 actions.push(Action::Crash(number));
                 // A tool, or an HTTP client, cannot know that its time limit has passed meanwhile.
-                if setup.suspends && !self.is_served(number) {
+                let is_served = |it: &Network| it.served().any(|(process, _)| process == number);
+                if self.bounds.suspends && !self.with(|network| is_served(network)) {
                     actions.push(Action::Suspend(number));
                 }
             }
@@ -181,12 +170,12 @@ impl<'s> Execution<'s> {
             network.sent.retain(|it| it.is_awaited() || is_write(it));
             network.sent.sort_by_key(|it| it.from);
         });
-        self.violation().map_or(Ok(()), Err)
+        self.checked()
     }
 
     /// Starts a call in its process, which is started if it is not running.
     pub(crate) fn start(&mut self, call: usize) {
-        let (setup, now) = (self.scenario.setup(), self.now());
+        let (setup, now) = (self.scenario.setup(), self.with(|network| network.now));
         let connection = setup.connection(call);
         let lead = setup.lead(connection.process);
         let slot = &mut self.slots[connection.process];
@@ -194,10 +183,11 @@ impl<'s> Execution<'s> {
         let new = || Process::new(connection, lead, now);
         let running = slot.process.get_or_insert_with(new);
         let (work, network) = (self.scenario.call(call), setup.network.clone());
-        running.start(Box::pin(async move {
+        let work = async move {
             work.await;
             network.with(|network| network.ended.insert(call));
-        }));
+        };
+        running.enter(async { drop(tokio::spawn(work)) });
     }
 
     fn treat(&mut self, index: usize, treatment: &str, is_bad: bool) {
@@ -222,12 +212,6 @@ impl<'s> Execution<'s> {
         {
             self.scenario.written(id, record, *over);
         }
-        // A suspended process reads it later.
-        if let (Request::Get(id), Response::Current(Some(record))) = (&sent.request, &response)
-            && !self.is_suspended(process)
-        {
-            self.scenario.read(process, id, record);
-        }
         match treatment {
             "late" => {}
             "repeated" => self.with(|network| network.sent.push(sent)),
@@ -247,9 +231,9 @@ impl<'s> Execution<'s> {
         if let Response::Served(text) = &response {
             text.hash(&mut slot.history);
         }
-        sent.answer(response);
+        let _ = sent.reply.send(response);
         if let Some(running) = slot.process.as_ref().filter(|_| !is_suspended) {
-            running.proceed();
+            running.enter(async {});
         }
     }
 
@@ -266,8 +250,10 @@ impl<'s> Execution<'s> {
     }
 
     fn resume(&mut self, number: usize) {
-        let now = self.now();
-        self.with(|network| network.suspended.remove(&number));
+        let now = self.with(|network| {
+            network.suspended.remove(&number);
+            network.now
+        });
         let slot = &mut self.slots[number];
         ("resumed", now).hash(&mut slot.history);
         if let Some(process) = &slot.process {
@@ -310,8 +296,8 @@ impl<'s> Execution<'s> {
             });
             match action {
                 Some(action) => self.apply(&action)?,
-                None if self.is_busy() => self.pass(PROMPT),
-                None => return self.violation().map_or(Ok(()), Err),
+                None if self.slots.iter().any(Slot::is_busy) => self.pass(PROMPT),
+                None => return self.checked(),
             }
         }
         Err("a call waits forever".to_owned())
@@ -344,14 +330,99 @@ impl<'s> Execution<'s> {
         let text = match action {
             Action::Treat(index, treatment, _) => self.with(|network| {
                 let sent = &network.sent[*index];
-                let (operation, text) = sent.parts();
-                format!(
-                    "process {}: {operation} {text:.60}: {treatment}",
-                    sent.from.0
-                )
+                let ((process, _), (operation, text)) = (sent.from, sent.parts());
+                format!("process {process}: {operation} {text:.60}: {treatment}")
             }),
             other => format!("{other:?}"),
         };
-        format!("{:>7.3} s  {text}", self.now().as_secs_f64())
+        let now = self.with(|network| network.now);
+        format!("{:>7.3} s  {text}", now.as_secs_f64())
     }
+}
+
+/// The number of a decision, and the number of alternatives.
+type Choice = (usize, usize);
+
+/// Searches for a violation; if the environment says so, with one more fault, which takes minutes and
+/// a release build.
+#[track_caller]
+pub(crate) fn hold(name: &str, scenario: &dyn Scenario, mut bounds: Bounds) {
+    let is_full = std::env::var("INTERLEAVINGS").is_ok_and(|it| it == "full");
+    bounds.faults += usize::from(is_full);
+    assert!(!violates(name, scenario, bounds), "{name}: see above");
+}
+
+/// Does the same for a tool that may run again and for one that runs at most once.
+#[track_caller]
+pub(crate) fn hold_both<S: Scenario>(name: &str, scenario: impl Fn(bool) -> S, bounds: Bounds) {
+    for policy in [false, true] {
+        let name = format!("{name}, at most once: {policy}");
+        hold(&name, &scenario(policy), bounds);
+    }
+}
+
+/// Searches all executions of a scenario within the bounds, those with few faults first, until a rule
+/// does not hold. Prints this execution, which another search finds again, and returns true.
+pub(crate) fn violates(name: &str, scenario: &dyn Scenario, bounds: Bounds) -> bool {
+    let (started, mut executions, mut violation) = (Instant::now(), 0, false);
+    for faults in 0..=bounds.faults {
+        let bounds = Bounds { faults, ..bounds };
+        let (mut path, mut visited) = (Vec::new(), HashSet::new());
+        while !violation {
+            executions += 1;
+            violation = run(scenario, bounds, &mut path, &mut visited, false).is_err();
+            if violation {
+                let found = run(scenario, bounds, &mut path, &mut visited, true);
+                println!("  {}", found.unwrap_err());
+            } else if !advance(&mut path) {
+                break;
+            }
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{name}: {executions} executions, {seconds:.1} s");
+    violation
+}
+
+/// Runs one execution, along a path and then with the first of all decisions, until it ends or
+/// reaches a state that has been visited. Completes the path. Prints the decisions if `prints` says so.
+fn run(
+    scenario: &dyn Scenario,
+    bounds: Bounds,
+    path: &mut Vec<Choice>,
+    visited: &mut HashSet<u64>,
+    prints: bool,
+) -> Result<(), String> {
+    let mut execution = Execution::new(scenario, bounds);
+    for depth in 0.. {
+        let actions = execution.actions();
+        if depth == path.len() {
+            if !visited.insert(execution.digest()) {
+                break;
+            }
+            path.push((0, actions.len()));
+        }
+        let (chosen, count) = path[depth];
+        assert_eq!(count, actions.len(), "an execution is not deterministic");
+        let action = actions.get(chosen).ok_or("nothing can happen")?;
+        if prints {
+            println!("  {}", execution.describe(action));
+        }
+        execution.apply(action)?;
+        if matches!(action, Action::End) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Turns to the next path. Returns false if there is none.
+fn advance(path: &mut Vec<Choice>) -> bool {
+    while let Some((chosen, count)) = path.pop() {
+        if chosen + 1 < count {
+            path.push((chosen + 1, count));
+            return true;
+        }
+    }
+    false
 }

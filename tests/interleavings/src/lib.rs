@@ -12,17 +12,17 @@ mod execution;
 mod network;
 mod process;
 mod refreshes;
-mod search;
-mod service;
-mod shared;
 mod tasks;
 
-use std::{hash::Hasher, pin::Pin, time::Duration};
+use std::{hash::Hasher, panic::resume_unwind, pin::Pin, time::Duration};
 
 use execution::Execution;
-use lambda_tools::store::{Over, Record};
-use network::{Conditions, Connection, Network};
-use shared::Shared;
+use lambda_tools::{
+    Context, Failure, Tool,
+    store::{Over, Record},
+};
+use network::{Connection, Network, Shared};
+use serde_json::{Value, json};
 
 /// A call, as its process runs it.
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -37,6 +37,8 @@ struct Bounds {
     /// The milliseconds that may pass at a time. Requests that are not answered meanwhile remain
     /// unanswered during all of that time.
     steps: &'static [u64],
+    /// True if processes may be suspended.
+    suspends: bool,
 }
 
 const fn bounds(faults: usize, passes: usize, steps: &'static [u64]) -> Bounds {
@@ -44,6 +46,7 @@ const fn bounds(faults: usize, passes: usize, steps: &'static [u64]) -> Bounds {
         faults,
         passes,
         steps,
+        suspends: false,
     }
 }
 
@@ -54,10 +57,6 @@ struct Setup {
     leads: Vec<u64>,
     /// For each call, the process that receives it.
     calls: Vec<usize>,
-    /// The conditions of writes that the store respects.
-    conditions: Conditions,
-    /// True if processes may be suspended.
-    suspends: bool,
     network: Shared<Network>,
 }
 
@@ -100,13 +99,25 @@ trait Scenario {
     /// Returns the ways in which another service than the store may treat a request: the first is
     /// the good one.
     fn treatments(&self, request: &str) -> &'static [&'static str] {
-        service::treatments(request)
+        if request.starts_with("acted") {
+            &["value"]
+        } else {
+            &["value", "failure", "retry", "panic", "acts"]
+        }
     }
 
     /// Lets the service treat a request. Returns the response; or, as an error, what the request
     /// becomes if the service has acted and its response takes longer.
     fn serve(&self, _process: usize, request: &str, treatment: &str) -> Result<String, String> {
-        service::serve(request, treatment, |run| self.acted(run))
+        let run = number_of(request).unwrap();
+        // A failure that may be retried says that nothing has happened.
+        if treatment != "retry" && request.starts_with("run") {
+            self.acted(run);
+        }
+        match treatment {
+            "acts" => Err(format!("acted {run}")),
+            answer => Ok(answer.to_owned()),
+        }
     }
 
     /// Runs after the service has acted for a run of the tool.
@@ -115,13 +126,51 @@ trait Scenario {
     /// Runs after a record was written, over another one or over none.
     fn written(&self, id: &str, record: &Record, over: Over);
 
-    /// Runs after a process has read a record.
-    fn read(&self, _process: usize, _id: &str, _record: &Record) {}
-
     /// Adds everything to a state's digest that later rules depend on.
     fn digest(&self, state: &mut dyn Hasher);
 
     /// Checks the end of an execution, in which nothing happens any more by itself. May continue
     /// it, for example with a further call.
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String>;
+}
+
+/// Returns the tool, which runs `act`.
+fn act_tool<F: Future<Output = Result<Value, Failure>> + Send + 'static>(
+    is_at_most_once: bool,
+    act: impl Fn(Value, Context) -> F + Clone + Send + Sync + 'static,
+) -> Tool {
+    let object = json!({"type": "object", "properties": {}});
+    let tool = Tool::dynamic("Act.Do@1.0.0", "Acts.", object, json!({}), act);
+    if is_at_most_once {
+        tool.run_at_most_once()
+    } else {
+        tool
+    }
+}
+
+/// Waits until the service has ended a run of the tool, and ends it in the same way.
+async fn served_run(
+    number: usize,
+    process: &Connection,
+    note: impl FnOnce(String),
+) -> Result<Value, Failure> {
+    let result = loop {
+        if let Some(result) = process.request(format!("run {number}")).await {
+            break result;
+        }
+    };
+    note(result.clone());
+    match &*result {
+        "value" => Ok(json!(number)),
+        "failure" => Err(Failure::new(number.to_string())),
+        "retry" => Err(Failure::new(number.to_string()).retry()),
+        // Without the message of a panic.
+        _ => resume_unwind(Box::new(())),
+    }
+}
+
+/// Returns the number of the run that sent a request.
+fn number_of(request: &str) -> Option<usize> {
+    let (_, number) = request.split_once(' ')?;
+    number.parse().ok()
 }

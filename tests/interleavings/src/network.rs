@@ -3,13 +3,31 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
 use lambda_tools::store::{Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write};
 use tokio::sync::oneshot;
 
-use crate::{process::WallClock, shared::Shared};
+use crate::process::WallClock;
+
+/// A value that the processes of a search share.
+#[derive(Default)]
+pub(crate) struct Shared<T>(Arc<Mutex<T>>);
+
+impl<T> Shared<T> {
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        let mut value = self.0.lock().expect("nothing panics inside a change");
+        change(&mut value)
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
 
 /// A request, by its process and its place among the requests of the process.
 type Identity = (usize, usize);
@@ -36,17 +54,13 @@ pub(crate) enum Response {
 pub(crate) struct Sent {
     pub(crate) from: Identity,
     pub(crate) request: Request,
-    reply: oneshot::Sender<Response>,
+    pub(crate) reply: oneshot::Sender<Response>,
 }
 
 impl Sent {
     /// Returns true if the process waits for the response.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.reply.is_closed()
-    }
-
-    pub(crate) fn answer(self, response: Response) {
-        let _ = self.reply.send(response);
     }
 
     /// Returns the operation, and the id or the text.
@@ -61,23 +75,10 @@ impl Sent {
     }
 }
 
-/// The conditions of writes that a store respects. A store must respect all of them; a search of
-/// one that does not must find a violation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Conditions {
-    #[default]
-    All,
-    /// A write over nothing replaces a record that is not free.
-    WithoutAbsence,
-    /// A write or a deletion of a version concerns any other, too.
-    WithoutVersion,
-}
-
 /// The store, the requests that are on their way to it or to other services, and what has happened
 /// to the processes.
 #[derive(Default)]
 pub(crate) struct Network {
-    pub(crate) conditions: Conditions,
     /// The records, and the requests that wrote them.
     pub(crate) records: BTreeMap<String, (Record, Identity)>,
     pub(crate) sent: Vec<Sent>,
@@ -134,9 +135,8 @@ impl Connection {
     /// Returns true if the process or one of its requests has failed, or had no response for some
     /// time.
     pub(crate) fn is_disturbed(&self) -> bool {
-        let number = self.process;
-        self.network
-            .with(|network| network.disturbed.contains(&number))
+        let (network, process) = (&self.network, self.process);
+        network.with(|it| it.disturbed.contains(&process))
     }
 
     /// Returns the time of day by the clock of the process.
@@ -218,7 +218,13 @@ impl Network {
         let current = self.records.get(id).map(|(record, _)| record.clone());
         match &sent.request {
             Request::Write(id, record, over, now) => {
-                if !self.conditions.permit(current.as_ref(), *over, *now) {
+                let is_met = match over {
+                    Over::Version(version) => {
+                        current.as_ref().is_some_and(|it| it.version == *version)
+                    }
+                    Over::Nothing => current.as_ref().is_none_or(|it| it.is_free(*now)),
+                };
+                if !is_met {
                     return Response::Current(current);
                 }
                 match record.clone() {
@@ -243,18 +249,5 @@ impl Network {
         }
         (self.now, &self.suspended, &self.disturbed).hash(state);
         (&self.crashed, &self.ended).hash(state);
-    }
-}
-
-impl Conditions {
-    /// Returns true if a record may be written over nothing, or if a version may be replaced.
-    fn permit(self, current: Option<&Record>, over: Over, now: SystemTime) -> bool {
-        match (over, self) {
-            (Over::Version(_), Self::WithoutVersion) | (Over::Nothing, Self::WithoutAbsence) => {
-                true
-            }
-            (Over::Version(version), _) => current.is_some_and(|it| it.version == version),
-            (Over::Nothing, _) => current.is_none_or(|it| it.is_free(now)),
-        }
     }
 }

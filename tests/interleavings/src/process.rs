@@ -2,20 +2,18 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use lambda_tools::{Server, testing::LambdaFunction};
+use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
     task::yield_now,
     time,
 };
 
-use crate::{
-    Call,
-    network::{Connection, Network},
-};
+use crate::network::{Connection, Network};
 
 /// The time at which every execution starts: 5 October 2023, 12:00:00 UTC.
 const START: Duration = Duration::from_hours(471_252);
@@ -34,14 +32,11 @@ impl WallClock {
     }
 }
 
-/// Returns the monotonic time of the process that runs at present.
-fn instant() -> Instant {
-    time::Instant::now().into_std()
-}
-
 /// Returns a function that runs in a process.
 pub(crate) fn function(server: Server, process: Connection) -> Arc<LambdaFunction> {
     let wall = move || process.wall();
+    // The monotonic time of the process that runs at present.
+    let instant = || time::Instant::now().into_std();
     Arc::new(LambdaFunction::with_clocks(server, wall, instant))
 }
 
@@ -72,7 +67,7 @@ impl Process {
     }
 
     /// Runs a future in the process, and then everything that can run without a response or time.
-    fn enter(&self, future: impl Future<Output = ()>) {
+    pub(crate) fn enter(&self, future: impl Future<Output = ()>) {
         /// A yielding task continues after 61 polls of others, or when no other one can run.
         const YIELDS: usize = 4;
         self.runtime.block_on(async {
@@ -81,16 +76,6 @@ impl Process {
                 yield_now().await;
             }
         });
-    }
-
-    pub(crate) fn start(&self, call: Call) {
-        self.enter(async {
-            tokio::spawn(call);
-        });
-    }
-
-    pub(crate) fn proceed(&self) {
-        self.enter(async {});
     }
 
     /// Lets time pass, timer by timer.
@@ -104,7 +89,7 @@ impl Process {
         let origin = self.clock(|clock| clock.origin);
         let elapsed = self.runtime.block_on(async { origin.elapsed() });
         self.clock(|clock| clock.origin -= now.saturating_sub(elapsed));
-        self.proceed();
+        self.enter(async {});
     }
 
     fn clock<T>(&self, change: impl FnOnce(&mut WallClock) -> T) -> T {
@@ -117,4 +102,25 @@ impl Process {
     pub(crate) fn is_busy(&self) -> bool {
         self.runtime.metrics().num_alive_tasks() > 0
     }
+}
+
+/// Sends a request as an event of an HTTP API.
+pub(crate) async fn send(
+    function: &LambdaFunction,
+    method: &str,
+    url: &str,
+    headers: &Value,
+    body: &str,
+) -> Value {
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let event = json!({
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": headers,
+        "requestContext": {"http": {"method": method, "path": path}},
+        "body": body,
+        "isBase64Encoded": false,
+    });
+    function.invoke(&event.to_string()).await.unwrap()
 }

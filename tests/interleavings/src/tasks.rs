@@ -3,33 +3,230 @@
 //! store.
 
 mod ledger;
-mod scenario;
 
-use std::time::Duration;
+use std::{hash::Hasher, sync::Arc, time::Duration};
 
-use scenario::{
-    Step::{self, Call, Cancel, Get, Work},
-    Tasks,
+use lambda_tools::{
+    Context, Failure, Server, Toolkit,
+    idempotency::Idempotency,
+    store::{Over, Record},
+    testing::LambdaFunction,
 };
+use serde_json::{Value, json};
+use test_support::mcp::MODERN;
 
+use self::{
+    Step::{Call, Cancel, Get, Work},
+    ledger::Ledger,
+};
 use crate::{
-    Bounds, bounds,
-    network::Conditions,
-    search::{self, violates},
+    Bounds, Scenario, Setup, act_tool, bounds,
+    execution::{Execution, hold_both, violates},
+    network::{Connection, Network, Shared},
+    process::{function, send},
+    served_run,
 };
 
-/// Searches for a violation with both policies.
-#[track_caller]
-fn hold(name: &str, leads: [u64; 2], steps: &[(Step, usize)], bounds: Bounds) {
-    hold_with(name, |policy| Tasks::new(policy, &leads, steps), bounds);
+/// The time limit of the tool.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// The time after which every task is over.
+const FAR: Duration = Duration::from_mins(6);
+
+/// What arrives at a process.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A call with this call id, of a client that takes tasks.
+    Call(usize),
+    /// The event with this number, which starts a task.
+    Work(usize),
+    /// A question about the task with this number among those that a client knows.
+    Get(usize),
+    /// A request to cancel it.
+    Cancel(usize),
+}
+
+/// Steps of calls that become tasks.
+struct Tasks {
+    setup: Setup,
+    is_at_most_once: bool,
+    steps: Vec<Step>,
+    /// The function that each step is sent to, so that its tool knows the step.
+    functions: Vec<Arc<LambdaFunction>>,
+    ledger: Shared<Ledger>,
+}
+
+/// Runs the tool in its process, for an event that has arrived.
+async fn act(
+    event: usize,
+    cx: Context,
+    process: Connection,
+    ledger: Shared<Ledger>,
+) -> Result<Value, Failure> {
+    let begin = |network: &mut Network| ledger.with(|it| it.begin(event, network));
+    let begun = process.network.with(begin);
+    let Ok(number) = begun.map_err(|rule| process.network.violate(rule)) else {
+        return Ok(Value::Null);
+    };
+    let note = |result| ledger.with(|ledger| ledger.runs[number].result = Some(result));
+    let result = served_run(number, &process, note).await;
+    if cx.is_cancelled() {
+        let kept = ledger.with(|ledger| ledger.stop(number));
+        process.network.check(kept);
+        return Err(Failure::new(number.to_string()));
+    }
+    result
+}
+
+/// Sends a request of a client that takes tasks.
+async fn request(function: &LambdaFunction, method: &str, mut params: Value) -> Value {
+    let extension = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = extension;
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+    let name = [&params["name"], &params["taskId"]].into_iter();
+    let name = name.clone().find(|it| it.is_string());
+    let headers = json!({"content-type": "application/json", "mcp-protocol-version": MODERN,
+                         "mcp-method": method, "mcp-name": name});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let response = send(function, "POST", "/mcp", &headers, &body.to_string()).await;
+    serde_json::from_str(response["body"].as_str().unwrap()).unwrap()
+}
+
+impl Tasks {
+    /// Steps in processes, each of which has a clock that is ahead by some milliseconds. Calls become
+    /// tasks at once, or after a moment in which they wait for their outcomes.
+    fn new(is_at_most_once: bool, leads: [u64; 2], steps: &[(Step, usize)], waits: bool) -> Self {
+        let task_after = Duration::from_millis(if waits { 50 } else { 0 });
+        let setup = Setup::new(&leads, steps.iter().map(|(_, process)| *process).collect());
+        let mut steps: Vec<_> = steps.iter().map(|(step, _)| *step).collect();
+        let calls = steps.iter().filter(|it| matches!(it, Call(_)));
+        let calls: Vec<_> = calls.copied().collect();
+        // After the end: questions about all tasks, a repeated call, its event, and more questions.
+        let all = 0..=calls.len();
+        let asked = all.clone().map(Get);
+        steps.extend(asked.clone());
+        steps.push(calls[0]);
+        steps.extend(all.map(Work));
+        steps.extend(asked);
+        let ledger = Shared::<Ledger>::default();
+        let function_of = |(number, step): (usize, &Step)| {
+            let process = setup.connection(number);
+            let (step, connection, shared) = (*step, process.clone(), ledger.clone());
+            let run = move |_: Value, cx: Context| {
+                let Work(event) = step else {
+                    unreachable!("a tool in the background runs for an event");
+                };
+                act(event, cx, connection.clone(), shared.clone())
+            };
+            let tool = act_tool(is_at_most_once, run).background().timeout(LIMIT);
+            let idempotency = Idempotency::in_store(process.clone());
+            let server = Server::new(Toolkit::new([tool]).unwrap());
+            let server = server.idempotency(idempotency).task_after(task_after);
+            let ledger = ledger.clone();
+            let function = function(server, process);
+            function.on_task(move |event| {
+                let Call(call) = step else {
+                    unreachable!("only calls become tasks");
+                };
+                ledger.with(|ledger| ledger.send(call, event));
+            });
+            function
+        };
+        Self {
+            is_at_most_once,
+            functions: steps.iter().enumerate().map(function_of).collect(),
+            setup,
+            steps,
+            ledger,
+        }
+    }
+}
+
+impl Scenario for Tasks {
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn reset(&self) {
+        self.ledger.with(|ledger| {
+            *ledger = Ledger::default();
+            ledger.is_at_most_once = self.is_at_most_once;
+        });
+    }
+
+    fn call(&self, number: usize) -> crate::Call {
+        let function = Arc::clone(&self.functions[number]);
+        let (step, ledger) = (self.steps[number], self.ledger.clone());
+        let process = self.setup.connection(number);
+        Box::pin(async move {
+            let kept = match step {
+                Call(call) => {
+                    let meta = json!({"lambda-tools/call-id": call.to_string()});
+                    let params = json!({"name": "Act_Do", "arguments": {}, "_meta": meta});
+                    let response = request(&function, "tools/call", params).await;
+                    let is_disturbed = process.is_disturbed();
+                    ledger.with(|it| it.answer(call, &response, is_disturbed))
+                }
+                Work(event) => {
+                    if let Some(text) = ledger.with(|it| it.sent(event)) {
+                        // Nobody waits for the answer.
+                        let _ = function.invoke(&text).await;
+                    }
+                    return;
+                }
+                Get(task) | Cancel(task) => {
+                    let Some((id, had_ended)) = ledger.with(|it| it.known(task)) else {
+                        return;
+                    };
+                    let cancels = matches!(step, Cancel(_));
+                    if cancels {
+                        ledger.with(|it| it.told(&id).is_cancelled = true);
+                    }
+                    let method = if cancels { "tasks/cancel" } else { "tasks/get" };
+                    let response = request(&function, method, json!({"taskId": id})).await;
+                    let is_disturbed = process.is_disturbed();
+                    let is_done = response["result"]["resultType"] == "complete";
+                    ledger.with(|it| match step {
+                        Cancel(_) if is_done => Ok(()),
+                        _ => it.status(&id, had_ended, &response, is_disturbed),
+                    })
+                }
+            };
+            process.network.check(kept);
+        })
+    }
+
+    fn acted(&self, run: usize) {
+        let acted = self.ledger.with(|ledger| ledger.act(run));
+        self.setup.network.check(acted);
+    }
+
+    fn written(&self, id: &str, record: &Record, _: Over) {
+        let written = self.ledger.with(|ledger| ledger.write(id, record));
+        self.setup.network.check(written);
+    }
+
+    fn digest(&self, state: &mut dyn Hasher) {
+        self.ledger.with(|ledger| ledger.hash(state));
+    }
+
+    fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
+        execution.pass(FAR);
+        for number in self.setup.calls.len()..self.steps.len() {
+            execution.start(number);
+            execution.drain()?;
+            if let Get(task) = self.steps[number] {
+                self.ledger.with(|ledger| ledger.check_ended(task))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[track_caller]
-fn hold_with(name: &str, tasks: impl Fn(bool) -> Tasks, bounds: Bounds) {
-    for policy in [false, true] {
-        let name = format!("tasks, at most once: {policy}, {name}");
-        search::hold(&name, &tasks(policy), bounds);
-    }
+fn hold(name: &str, leads: [u64; 2], steps: &[(Step, usize)], bounds: Bounds) {
+    let tasks = |policy| Tasks::new(policy, leads, steps, false);
+    hold_both(&format!("tasks, {name}"), tasks, bounds);
 }
 
 /// The clock of the second process is ahead.
@@ -88,9 +285,8 @@ fn two_tasks() {
 #[test]
 fn calls_that_wait() {
     let steps = [(Call(0), 0), (Work(0), 1)];
-    let wait = Duration::from_millis(50);
-    let tasks = |policy| Tasks::waiting(policy, &AHEAD, &steps, wait);
-    hold_with("waiting", tasks, bounds(1, 1, &[30]));
+    let tasks = |policy| Tasks::new(policy, AHEAD, &steps, true);
+    hold_both("tasks, waiting", tasks, bounds(1, 1, &[30]));
 }
 
 mod long {
@@ -101,28 +297,11 @@ mod long {
     #[ignore = "takes half a minute; run .ci/long"]
     fn workers_that_are_suspended() {
         let steps = [(Call(0), 1), (Work(0), 0), (Get(0), 1)];
-        let tasks = |policy| {
-            let mut tasks = Tasks::new(policy, &AHEAD, &steps);
-            tasks.setup.suspends = true;
-            tasks
+        let bounds = Bounds {
+            suspends: true,
+            ..bounds(1, 1, &[10_500])
         };
-        hold_with("suspended", tasks, bounds(1, 1, &[10_500]));
-    }
-}
-
-#[test]
-fn stores_that_ignore_conditions_are_noticed() {
-    let twice = [(Call(0), 0), (Work(0), 0), (Work(0), 1), (Get(0), 1)];
-    let repeated = [(Call(0), 0), (Call(0), 1), (Work(0), 0), (Work(1), 1)];
-    let all = [
-        (Conditions::WithoutAbsence, repeated),
-        (Conditions::WithoutVersion, twice),
-    ];
-    for (conditions, steps) in all {
-        let mut tasks = Tasks::new(false, &[0, 0], &steps);
-        tasks.setup.conditions = conditions;
-        let name = format!("tasks, {conditions:?}");
-        assert!(violates(&name, &tasks, bounds(0, 0, &[])), "{name}");
+        hold("suspended", AHEAD, &steps, bounds);
     }
 }
 
@@ -130,6 +309,6 @@ fn stores_that_ignore_conditions_are_noticed() {
 #[test]
 fn clocks_that_differ_too_much_are_noticed() {
     let steps = [(Call(0), 0), (Work(0), 0), (Call(0), 1), (Work(1), 1)];
-    let tasks = Tasks::new(false, &[0, 7000], &steps);
+    let tasks = Tasks::new(false, [0, 7000], &steps, false);
     assert!(violates("tasks, clocks", &tasks, bounds(0, 1, &[3500])));
 }

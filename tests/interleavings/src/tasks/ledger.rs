@@ -3,27 +3,21 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
-    time::{Duration, SystemTime},
 };
 
 use lambda_tools::store::{Field, Record};
 use serde_json::Value;
 
-use crate::{network::Network, service::number_of};
-
-/// The time within which a task has to start.
-const LONGEST_QUEUE: Duration = Duration::from_mins(5);
+use crate::{network::Network, number_of};
 
 /// A run of the tool.
-#[derive(Default)]
+#[derive(Default, Hash)]
 pub(super) struct Run {
     /// The number of the event that started it.
     event: usize,
     has_acted: bool,
     /// The end that the tool caused: `value`, `failure`, `retry` or `panic`.
     pub(super) result: Option<String>,
-    /// True if its process has read that the task is cancelled.
-    is_told: bool,
 }
 
 /// An event with which the function invokes itself.
@@ -33,29 +27,26 @@ struct Event {
     task: String,
     /// The number of the task's call id.
     call: usize,
-    /// By the clock of its sender.
-    sent_at: SystemTime,
 }
 
 /// A task that a client knows.
-struct Told {
+#[derive(Default)]
+pub(super) struct Told {
     id: String,
     /// True if a client has asked for its cancellation.
-    is_cancelled: bool,
+    pub(super) is_cancelled: bool,
     /// The status that it ended with, and the result or the error, as a client was told.
     end: Option<(String, String)>,
 }
 
 #[derive(Default)]
 pub(super) struct Ledger {
-    is_at_most_once: bool,
+    pub(super) is_at_most_once: bool,
     pub(super) runs: Vec<Run>,
     events: Vec<Event>,
     told: Vec<Told>,
     /// The ids of the tasks whose end is recorded.
     ended: BTreeSet<String>,
-    /// The steps that were too late to start a task.
-    late: BTreeSet<usize>,
     /// The newest task of each record.
     newest: BTreeMap<String, String>,
 }
@@ -67,82 +58,40 @@ fn rule(holds: bool, text: impl Into<String>) -> Broken {
     if holds { Ok(()) } else { Err(text.into()) }
 }
 
-/// Returns the call in a record, and the id of its task.
-fn task_in(key: &str, record: &Record) -> Option<(Value, String)> {
-    let mut fields = record.fields.iter();
-    let call = fields.find_map(|(name, value)| match value {
-        Field::Text(text) if *name == "call" => Some(text),
-        _ => None,
-    })?;
-    let call: Value = serde_json::from_str(call).expect("calls are JSON");
-    let id = format!("{key}{}", call["task"]["id"].as_str()?);
-    Some((call, id))
-}
-
-fn is_running(call: &Value) -> bool {
-    call["state"]["running"].is_object()
-}
-
 impl Ledger {
-    pub(super) fn new(is_at_most_once: bool) -> Self {
-        Self {
-            is_at_most_once,
-            ..Self::default()
-        }
-    }
-
     /// Records that an event is sent for the task of a call.
-    pub(super) fn send(&mut self, call: usize, text: String, sent_at: SystemTime) {
+    pub(super) fn send(&mut self, call: usize, text: String) {
         let event: Value = serde_json::from_str(&text).expect("events are JSON");
         let task = event["lambda_tools"]["task"].as_str().unwrap().to_owned();
-        self.events.push(Event {
-            text,
-            task,
-            call,
-            sent_at,
-        });
+        self.events.push(Event { text, task, call });
     }
 
-    /// Records that an event arrives in a step, at a time by the clock of its process. Returns the
-    /// event, if it was sent.
-    pub(super) fn arrive(&mut self, step: usize, event: usize, now: SystemTime) -> Option<String> {
-        let event = self.events.get(event)?;
-        if now > event.sent_at + LONGEST_QUEUE {
-            self.late.insert(step);
-        }
-        Some(event.text.clone())
+    /// Returns the event with this number, if it was sent.
+    pub(super) fn sent(&self, event: usize) -> Option<String> {
+        Some(self.events.get(event)?.text.clone())
     }
 
     /// Records that the record of a task was written.
     pub(super) fn write(&mut self, key: &str, record: &Record) -> Broken {
-        let Some((call, id)) = task_in(key, record) else {
+        let mut fields = record.fields.iter();
+        let call = fields.find_map(|(name, value)| match value {
+            Field::Text(text) if *name == "call" => serde_json::from_str::<Value>(text).ok(),
+            _ => None,
+        });
+        let call = call.unwrap_or_default();
+        let Some(id) = call["task"]["id"].as_str() else {
             return Ok(());
         };
+        let id = format!("{key}{id}");
         self.newest.insert(key.to_owned(), id.clone());
-        let is_first = is_running(&call) || self.ended.insert(id);
+        let is_running = call["state"]["running"].is_object();
+        let is_first = is_running || self.ended.insert(id);
         rule(is_first, "a task's end is recorded twice")
     }
 
-    /// Records that the process of a task's run has read the task's record.
-    pub(super) fn read(&mut self, key: &str, record: &Record) {
-        let Some((call, id)) = task_in(key, record) else {
-            return;
-        };
-        let is_told = is_running(&call) && call["task"]["is_cancelled"] == true;
-        for run in &mut self.runs {
-            run.is_told |= is_told && self.events[run.event].task == id;
-        }
-    }
-
-    /// Records that the tool starts in a step, and returns the number of the run.
-    pub(super) fn begin(
-        &mut self,
-        step: usize,
-        event: usize,
-        network: &Network,
-    ) -> Result<usize, String> {
+    /// Records that the tool starts for an event, and returns the number of the run.
+    pub(super) fn begin(&mut self, event: usize, network: &Network) -> Result<usize, String> {
         let Event { task, call, .. } = &self.events[event];
-        rule(!self.late.contains(&step), "a task starts too late")?;
         let mut runs = self.runs.iter();
         let is_same = |run: &Run| self.events[run.event].task == *task;
         rule(!runs.any(is_same), "a task runs twice")?;
@@ -160,12 +109,9 @@ impl Ledger {
         Ok(self.runs.len() - 1)
     }
 
-    /// Records that a run learns whether its task is cancelled: then it does nothing more, and fails.
-    pub(super) fn stop(&mut self, run: usize, is_cancelled: bool) -> Broken {
+    /// Records that a run learns that its task is cancelled: it does nothing more, and fails.
+    pub(super) fn stop(&mut self, run: usize) -> Broken {
         let run = &mut self.runs[run];
-        if !is_cancelled {
-            return rule(!run.is_told, "a cancelled task goes on");
-        }
         run.result = Some("failure".to_owned());
         let task = &self.events[run.event].task;
         let mut told = self.told.iter();
@@ -189,7 +135,8 @@ impl Ledger {
         Some((told.id.clone(), told.end.is_some()))
     }
 
-    fn told(&mut self, id: &str) -> &mut Told {
+    /// Returns what a client knows of a task.
+    pub(super) fn told(&mut self, id: &str) -> &mut Told {
         let number = self.told.iter().position(|it| it.id == id);
         &mut self.told[number.expect("a client knows it")]
     }
@@ -202,8 +149,7 @@ impl Ledger {
             if !self.told.iter().any(|it| it.id == id) {
                 self.told.push(Told {
                     id: id.to_owned(),
-                    is_cancelled: false,
-                    end: None,
+                    ..Told::default()
                 });
             }
             let is_working = result["status"] == "working";
@@ -221,19 +167,6 @@ impl Ledger {
         rule(is_true, format!("a response '{text}', out of place"))
     }
 
-    /// Records that a client asks for a task's cancellation.
-    pub(super) fn cancel(&mut self, id: &str) {
-        self.told(id).is_cancelled = true;
-    }
-
-    /// Checks the response to that.
-    pub(super) fn cancelled(&self, id: &str, response: &Value, is_disturbed: bool) -> Broken {
-        if response["result"]["resultType"] == "complete" {
-            return Ok(());
-        }
-        self.unanswered(id, response, is_disturbed)
-    }
-
     /// Records what a client is told about a task. `had_ended` says that it knew the end when it asked.
     pub(super) fn status(
         &mut self,
@@ -244,7 +177,13 @@ impl Ledger {
     ) -> Broken {
         let result = &response["result"];
         let Some(status) = result["status"].as_str() else {
-            return self.unanswered(id, response, is_disturbed);
+            // A client may ask again, or has replaced the task.
+            let is_allowed = match response["error"]["code"].as_i64() {
+                Some(-32602) => self.is_replaced(id),
+                Some(-32603) => is_disturbed,
+                _ => false,
+            };
+            return rule(is_allowed, format!("a task without a status: {response}"));
         };
         if status == "working" {
             return rule(!had_ended, "a task works that has ended");
@@ -278,22 +217,10 @@ impl Ledger {
         self.newest.get(&id[..64]).is_some_and(|it| it != id)
     }
 
-    /// Checks a response without a status: a client may ask again, or has replaced the task.
-    fn unanswered(&self, id: &str, response: &Value, is_disturbed: bool) -> Broken {
-        let is_allowed = match response["error"]["code"].as_i64() {
-            Some(-32602) => self.is_replaced(id),
-            Some(-32603) => is_disturbed,
-            _ => false,
-        };
-        rule(is_allowed, format!("a task without a status: {response}"))
-    }
-
     /// Returns true if a text describes the end of a run that is meant, or a failure of the library.
     fn is_true(&self, text: &str, is_meant: impl Fn(&Event) -> bool) -> bool {
-        let mut meant = self
-            .runs
-            .iter()
-            .map(|run| is_meant(&self.events[run.event]));
+        let runs = self.runs.iter();
+        let mut meant = runs.map(|run| is_meant(&self.events[run.event]));
         let (kind, text) = text.split_once(": ").unwrap_or_default();
         let Ok(number) = text.parse::<usize>() else {
             let is_unstarted = text.contains("did not start in time");
@@ -312,15 +239,12 @@ impl Ledger {
     /// Adds what is known to a digest: tasks by their events, because their ids are random.
     pub(super) fn hash(&self, mut state: &mut dyn Hasher) {
         let event_of = |task: &String| self.events.iter().position(|it| it.task == *task);
-        for run in &self.runs {
-            (run.event, run.has_acted, &run.result, run.is_told).hash(&mut state);
-        }
+        self.runs.hash(&mut state);
         for event in &self.events {
             let is_newest = self.newest.values().any(|it| *it == event.task);
             let has_ended = self.ended.contains(&event.task);
-            (event.call, event.sent_at, is_newest, has_ended).hash(&mut state);
+            (event.call, is_newest, has_ended).hash(&mut state);
         }
-        self.late.hash(&mut state);
         for told in &self.told {
             (event_of(&told.id), told.is_cancelled, &told.end).hash(&mut state);
         }
