@@ -60,12 +60,8 @@ async def main(args):
     # Without settings, the same as auth="oauth".
     auth = OAuth(client_metadata_url=args.metadata_url, callback_timeout=30)
     arguments = json.loads(args.arguments)
-    async with Client(args.url, auth=auth, mode=args.mode) as mcp:
+    async with Client(args.url, auth=auth, mode="auto") as mcp:
         seen = {"call": await outcome(mcp, args.tool, arguments)}
-        seen["scopes"] = auth.context.current_tokens.scope
-        if args.step_up:
-            seen["step_up"] = await outcome(mcp, args.step_up, arguments)
-            seen["step_up_scopes"] = auth.context.current_tokens.scope
     await asyncio.gather(*browser.visits)
     print(json.dumps(seen | {"asked": browser.asked}))
 
@@ -73,10 +69,8 @@ async def main(args):
 parser = argparse.ArgumentParser()
 parser.add_argument("url")
 parser.add_argument("user")
-parser.add_argument("--mode", default="auto", help="auto or legacy")
-parser.add_argument("--tool", default="Calculator_Add")
-parser.add_argument("--arguments", default='{"a": 10, "b": 5}')
-parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")
+parser.add_argument("--tool")
+parser.add_argument("--arguments")
 parser.add_argument("--metadata-url", metavar="URL", help="document that describes the client")
 warnings.filterwarnings("ignore", "Using in-memory token storage")
 asyncio.run(asyncio.wait_for(main(parser.parse_args()), 50))

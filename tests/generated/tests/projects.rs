@@ -16,8 +16,8 @@ use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
 use test_support::{
     Served,
-    documents::ADDRESS,
-    installed, isolated, repository,
+    documents::{ADDRESS, is_typed, pages},
+    function, installed, isolated, repository,
     sam::{self, Template},
 };
 
@@ -210,8 +210,7 @@ mod long {
     use super::*;
 
     mod deployment;
-    mod guide_api;
-    mod guide_tool;
+    mod guides;
 
     /// The README's last project has a README with commands, too.
     #[tokio::test(flavor = "multi_thread")]
@@ -231,6 +230,31 @@ mod long {
         project.cargo(&["fmt", "--check"]);
         answers_as_its_readme_says(&project, &mut terminal);
         names_the_missing_feature(&project);
+    }
+
+    /// Of the pages that no other test types, in an empty folder, with the functions that are built.
+    #[test]
+    #[ignore = "needs cargo-lambda, curl, and what tests/build builds; run .ci/long"]
+    fn the_commands_of_the_pages_work() {
+        let folder = parent_without("pages").join("pages");
+        let (toolbox, hello) = (function("toolbox"), function("hello"));
+        let (toolbox, hello) = (toolbox.display(), hello.display());
+        let cargo = format!(
+            "#!/bin/sh\ncase \"$*\" in\n'run -p toolbox') exec '{toolbox}' ;;\n\
+             run | 'run -p hello') exec '{hello}' ;;\nesac\nexit 9\n"
+        );
+        let mut typed = 0;
+        for (path, text) in pages().iter().filter(|(path, _)| !is_typed(path)) {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            let mut terminal = Terminal::open(&folder, "");
+            terminal.add_program("cargo", &cargo);
+            // No request leaves the machine.
+            terminal.set("GMAIL_URL", "http://127.0.0.1:9");
+            terminal.set("TWILIO_URL", "http://127.0.0.1:9");
+            typed += terminal.type_page(path, text).len();
+        }
+        assert!(typed > 15, "{typed}");
     }
 
     #[test]

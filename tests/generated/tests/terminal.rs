@@ -3,16 +3,18 @@
 use std::{
     fs,
     net::TcpListener,
-    os::unix::process::CommandExt as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::Value;
 use test_support::{
-    Running, claude_code,
-    documents::{ADDRESS, Block, blocks, is_expected, matches},
-    installed, isolated, repository,
+    Running,
+    documents::{ADDRESS, Block, DEPLOYED, blocks, is_expected, matches},
+    installed, isolated,
+    programs::prepare_claude_code,
+    repository,
 };
 
 /// The folder in which a user types, and the program that they left running in another terminal.
@@ -49,7 +51,6 @@ impl Terminal {
         let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(&home).unwrap();
         fs::write(home.join(".curlrc"), "fail\nsilent\nshow-error\n").unwrap();
-        write_program(&home.join("gh"), "#!/bin/sh\necho a-token\n");
         let installed = installed("cargo-lambda").canonicalize().unwrap();
         let path = [&home, installed.parent().unwrap()].map(|it| it.display().to_string());
         let path = format!("{}:{}", path.join(":"), std::env::var("PATH").unwrap());
@@ -64,14 +65,23 @@ impl Terminal {
             ("PORT", "0".into()),
         ];
         let variables = variables.into_iter();
-        Self {
+        let terminal = Self {
             home,
             folder: folder.into(),
             previous_folder: folder.into(),
             variables: variables.map(|(name, it)| (name.to_owned(), it)).collect(),
             replaced: vec![],
             server: None,
-        }
+        };
+        terminal.add_program("gh", "#!/bin/sh\necho a-token\n");
+        terminal
+    }
+
+    /// Installs a program, in place of any other with this name.
+    pub(crate) fn add_program(&self, name: &str, text: &str) {
+        let path = self.home.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// Sets a variable of the user's environment.
@@ -127,13 +137,27 @@ impl Terminal {
                 continue;
             }
             let first = typed.len();
-            for line in block.text.lines() {
-                let answer = self.type_line(line);
-                typed.push((line.to_owned(), answer));
+            let expected = blocks
+                .next_if(|next| next.mark.is_none() && ["json", "text"].contains(&&*next.language));
+            let mut command = String::new();
+            let mut lines = block.text.lines().peekable();
+            while let Some(line) = lines.next() {
+                command += line;
+                // A quoted text may have several lines.
+                if command.matches('\'').count() % 2 == 1 {
+                    command += "\n";
+                    continue;
+                }
+                // The response that a page shows may be a rejection.
+                let is_shown = lines.peek().is_none() && expected.is_some();
+                let answer = if is_shown {
+                    self.type_line(&command.replacen("curl ", "curl --no-fail ", 1))
+                } else {
+                    self.type_line(&command)
+                };
+                typed.push((std::mem::take(&mut command), answer));
             }
-            if let Some(expected) =
-                blocks.next_if(|next| ["json", "text"].contains(&&*next.language))
-            {
+            if let Some(expected) = expected {
                 compare(expected, &typed[first..]);
             }
         }
@@ -149,6 +173,10 @@ impl Terminal {
         let serving = ["cargo run", "cargo lambda watch", "lambda-tools serve"];
         if serving.iter().any(|it| line.contains(it)) {
             self.serve(&line);
+            return String::new();
+        }
+        // The toolbox's tests of Claude Code run it.
+        if line.starts_with("claude ") && line.contains(DEPLOYED) {
             return String::new();
         }
         let server = self.server.as_ref();
@@ -224,7 +252,7 @@ impl Terminal {
         shell.args(["-ec", script]).current_dir(&self.folder);
         let mut variables = self.variables.clone();
         if script.starts_with("claude ") {
-            claude_code::prepare(&mut shell, &self.home);
+            prepare_claude_code(&mut shell, &self.home);
             variables.retain(|(name, _)| name != "PATH");
         }
         shell.envs(variables);
@@ -246,12 +274,6 @@ fn compare(expected: &Block, typed: &[(String, String)]) {
         is_expected(&expected.text, &answers.join("\n"))
     };
     assert!(is_same, "{}: {typed:#?}", expected.place);
-}
-
-fn write_program(path: &Path, text: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn free_port() -> String {

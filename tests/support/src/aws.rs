@@ -2,10 +2,7 @@
 
 use std::{
     process::Command,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
 };
 
 use axum::{
@@ -82,7 +79,6 @@ impl Emulator {
             requests: Mutex::default(),
             fixed_response: Mutex::default(),
             refused: Mutex::default(),
-            loses_next_response: AtomicBool::default(),
             writing: tokio::sync::Mutex::default(),
             recorder: recorder.cloned(),
         });
@@ -108,7 +104,6 @@ struct GateState {
     fixed_response: Mutex<Option<(u16, Value)>>,
     /// A text, and the error for requests that contain it.
     refused: Mutex<Option<(String, Value)>>,
-    loses_next_response: AtomicBool,
     /// Held during a write: the emulator checks a condition and writes in two steps, but DynamoDB
     /// in one.
     writing: tokio::sync::Mutex<()>,
@@ -154,13 +149,6 @@ impl AwsProxy {
     pub fn take_actions(&self) -> Vec<String> {
         let requests = self.take_requests().into_iter();
         requests.map(|(action, _)| action).collect()
-    }
-
-    /// Forwards the next request and drops its response.
-    pub fn lose_next_response(&self) {
-        self.state
-            .loses_next_response
-            .store(true, Ordering::Relaxed);
     }
 
     /// Sends a request to the emulator, bypassing this proxy. Tests prepare and inspect data
@@ -272,9 +260,6 @@ async fn forward(proxy: &GateState, action: &str, request: Request) -> Response 
     let writing = if is_write { Some(writing.await) } else { None };
     let received = forwarded.body(body).send().await;
     drop(writing);
-    if proxy.loses_next_response.swap(false, Ordering::Relaxed) {
-        return Response::builder().status(500).body(Body::empty()).unwrap();
-    }
     match received {
         Ok(received) => {
             let mut response = Response::builder().status(received.status());

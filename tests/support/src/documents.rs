@@ -1,12 +1,8 @@
 //! The pages of the documentation, which tests compare with the code.
 
-mod output;
-
 use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
-
-pub use output::is_expected;
 
 use crate::repository;
 
@@ -129,6 +125,9 @@ pub fn matches(expected: &Value, actual: &Value) -> bool {
 /// The address in the pages, in place of which tests use a free port.
 pub const ADDRESS: &str = "http://127.0.0.1:9000";
 
+/// The address of a deployed function in the pages.
+pub const DEPLOYED: &str = "https://tools.example";
+
 /// The page whose commands a test of the toolbox runs in one shell. It compares what they print with
 /// the texts after them.
 pub const FIRST_DEPLOYMENT: &str = "docs/first-deployment.md";
@@ -142,74 +141,43 @@ pub fn is_typed(path: &str) -> bool {
     path == "README.md" || path == FIRST_DEPLOYMENT || path.starts_with(GUIDES)
 }
 
-/// A command of a `console` block, as a test runs it.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Starts a function, in a shell with its program as `$PROGRAM`.
-    Serve {
-        /// The package.
-        package: String,
-        /// The shell's command.
-        script: String,
-    },
-    /// Sends a request with curl.
-    Request(String),
-    /// Connects Claude Code. A local server prints the same command.
-    Connect(String),
-    /// Writes to a file.
-    Write(String),
+/// Returns true if an output has the expected lines. In both, space around the text does not count. A
+/// line `…` matches any number of lines, and elsewhere `…` matches any text of a line.
+pub fn is_expected(expected: &str, actual: &str) -> bool {
+    let [expected, actual] = [expected, actual].map(|text| text.trim().lines().collect::<Vec<_>>());
+    matches_lines(&expected, &actual)
 }
 
-impl Command {
-    fn parse(line: &str) -> Option<Self> {
-        if let Some((variables, arguments)) = line.split_once("cargo run") {
-            return Self::parse_cargo(variables, arguments);
-        }
-        let owned = || line.to_owned();
-        match line.split_once(' ')?.0 {
-            "curl" if line.contains(ADDRESS) => Some(Self::Request(owned())),
-            "claude" if line.starts_with("claude mcp add ") => Some(Self::Connect(owned())),
-            "echo" => Some(Self::Write(owned())),
-            _ => None,
-        }
+fn matches_lines(expected: &[&str], actual: &[&str]) -> bool {
+    let Some((line, others)) = expected.split_first() else {
+        return actual.is_empty();
+    };
+    if *line == "…" {
+        return (0..=actual.len()).any(|skipped| matches_lines(others, &actual[skipped..]));
     }
+    let Some((first, rest)) = actual.split_first() else {
+        return false;
+    };
+    matches_line(line, first) && matches_lines(others, rest)
+}
 
-    fn parse_cargo(variables: &str, arguments: &str) -> Option<Self> {
-        if !variables.is_empty() && !variables.split(' ').next()?.contains('=') {
-            return None;
-        }
-        let words: Vec<_> = arguments.split_whitespace().collect();
-        let package = match words.as_slice() {
-            [] => "hello",
-            ["-p", package @ ("hello" | "toolbox")] => package,
-            _ => return None,
+/// Returns true if a line is the expected one, in which `…` matches any text.
+fn matches_line(expected: &str, actual: &str) -> bool {
+    let parts: Vec<_> = expected.split('…').collect();
+    let (first, rest) = parts.split_first().unwrap();
+    let Some(mut left) = actual.strip_prefix(first) else {
+        return false;
+    };
+    let Some((last, middle)) = rest.split_last() else {
+        return left.is_empty();
+    };
+    for part in middle {
+        let Some((_, after)) = left.split_once(part) else {
+            return false;
         };
-        Some(Self::Serve {
-            package: package.to_owned(),
-            script: format!("{variables}exec \"$PROGRAM\""),
-        })
+        left = after;
     }
-}
-
-/// Returns the commands of a `console` block.
-///
-/// # Errors
-/// A command that no test can run.
-pub fn commands(block: &Block) -> Result<Vec<Command>, String> {
-    let mut commands = Vec::new();
-    let mut command = String::new();
-    for line in block.text.lines() {
-        command += line;
-        // A quoted text may have several lines.
-        if command.matches('\'').count() % 2 == 1 {
-            command += "\n";
-            continue;
-        }
-        let parsed = Command::parse(&command);
-        commands.push(parsed.ok_or_else(|| format!("no test can run `{command}`"))?);
-        command.clear();
-    }
-    Ok(commands)
+    left.ends_with(last)
 }
 
 /// Checks that a test runs or compiles a block, or that a mark says why none does. `previous` is the
@@ -226,8 +194,6 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
     }
     let mut words = block.language.split(',');
     let is_console = |block: &&Block| block.language == "console" && block.mark.is_none();
-    let (path, _) = block.place.rsplit_once(':').unwrap_or_default();
-    let is_typed = is_typed(path);
     match words.next().unwrap_or_default() {
         // A documentation test, because a page is part of the library's documentation.
         "rust" => match words.find(|word| !["no_run", "test_harness"].contains(word)) {
@@ -235,19 +201,13 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
             None => Ok(()),
         },
         // Typed as they are printed. What they print is compared with the block right after them.
-        "console" if is_typed => Ok(()),
-        "json" | "text" if is_typed => match previous.filter(is_console) {
+        "console" => Ok(()),
+        "json" | "text" => match previous.filter(is_console) {
             Some(_) => Ok(()),
             None => Err("it is not what the commands right before it print".into()),
         },
         // Run by the toolbox's tests.
-        "console" => commands(block).map(drop),
         "python" => Ok(()),
-        // Compared with the response of the request before it.
-        "json" => match previous.filter(is_console).map(commands) {
-            Some(Ok(commands)) if matches!(commands.last(), Some(Command::Request(_))) => Ok(()),
-            _ => Err("it is not the response to a request right before it".into()),
-        },
         "toml" => is_profile(block),
         language => Err(format!("no test covers the language `{language}`")),
     }

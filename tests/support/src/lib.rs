@@ -12,21 +12,17 @@
 
 pub mod agentcore;
 pub mod aws;
-pub mod claude_code;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;
-pub mod invocations;
 pub mod issuer;
 pub mod lambda;
 pub mod marks;
 pub mod mcp;
 pub mod openid;
-pub mod prism;
+pub mod programs;
 pub mod requests;
-pub mod rie;
 pub mod sam;
-pub mod sign_in;
 
 use axum::{Router, body::Body, response::Response};
 use tokio::task::JoinHandle;

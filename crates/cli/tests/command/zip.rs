@@ -7,9 +7,8 @@ use test_support::{
     function_url::FunctionUrl,
     installed, isolated,
     lambda::calling,
-    prism::Prism,
+    programs::{Prism, Rie},
     repository,
-    rie::Rie,
     sam::{Template, of_type},
 };
 

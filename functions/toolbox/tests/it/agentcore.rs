@@ -7,7 +7,7 @@ use test_support::{
     agentcore::assert_definitions,
     aws::{CREDENTIALS, Emulator},
     lambda::event,
-    rie::Rie,
+    programs::Rie,
 };
 
 use crate::{

@@ -19,38 +19,22 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A published OpenAPI document, usable as a collection of schemas.
-struct Document(Value);
-
-impl Document {
-    fn read(name: &str) -> Self {
-        let mut document = read(&repository(&format!("tests/spec/{name}.openapi.json")));
-        // The documents have `additionalProperties: false` next to a `oneOf` whose variants define
-        // `value` and `error`. Taken literally, this forbids both fields, and so every response.
-        // `unevaluatedProperties`, which was meant, takes the variants into account.
-        let response = &mut document["components"]["schemas"]["CallToolResponse"];
-        let removed = response
-            .as_object_mut()
-            .unwrap()
-            .remove("additionalProperties");
-        assert_eq!(removed, Some(json!(false)));
-        response["unevaluatedProperties"] = json!(false);
-        Self(document)
-    }
-
-    /// Returns the validator of a response body; `None` if the document describes none.
-    fn response(&self, path: &str, method: &str, status: &str) -> Option<Validator> {
-        let pointer = format!(
-            "/paths/{}/{method}/responses/{status}",
-            path.replace('/', "~1")
-        );
-        let response = self.0.pointer(&pointer)?;
-        let schema = response
-            .pointer("/content/application~1json/schema")?
-            .clone();
-        let schema = json!({"allOf": [schema], "components": self.0["components"]});
-        Some(jsonschema::draft202012::new(&schema).unwrap())
-    }
+/// Returns the validator of a response body in a published document; `None` if it describes none.
+fn response_of(name: &str, path: &str, method: &str, status: &str) -> Option<Validator> {
+    let mut document = read(&repository(&format!("tests/spec/{name}.openapi.json")));
+    // The documents have `additionalProperties: false` next to a `oneOf` whose variants define
+    // `value` and `error`. Taken literally, this forbids both fields, and so every response.
+    // `unevaluatedProperties`, which was meant, takes the variants into account.
+    let response = &mut document["components"]["schemas"]["CallToolResponse"];
+    let fields = response.as_object_mut().unwrap();
+    assert_eq!(fields.remove("additionalProperties"), Some(json!(false)));
+    response["unevaluatedProperties"] = json!(false);
+    let path = path.replace('/', "~1");
+    let pointer =
+        format!("/paths/{path}/{method}/responses/{status}/content/application~1json/schema");
+    let schema = document.pointer(&pointer)?;
+    let schema = json!({"allOf": [schema], "components": document["components"]});
+    Some(jsonschema::draft202012::new(&schema).unwrap())
 }
 
 /// An event with its expected file.
@@ -123,8 +107,7 @@ fn every_expected_body_matches_the_published_document() {
         } else {
             (&*method, path, &*status)
         };
-        let validator = Document::read(name).response(path, method, described_as);
-        let Some(validator) = validator else {
+        let Some(validator) = response_of(name, path, method, described_as) else {
             // The documents do not describe the body of /health, and a 304 has none.
             let is_described = path != "/health" && status != "304";
             assert!(!is_described, "{}: {path}: {status}", pair.name);

@@ -1,18 +1,15 @@
-//! Runs the Python code of the pages. `long/documents.rs` runs their commands.
+//! Runs the Python code of the pages. `tests/generated` types their commands.
 
 use std::process;
 
-use test_support::documents::{ADDRESS, blocks, pages};
+use test_support::documents::{ADDRESS, DEPLOYED, blocks, pages};
 
 use crate::{
     clients::stdout_of,
     support::{Running, installed, toolbox},
 };
 
-/// The address of a deployed function in the pages. Tests send [`KEY`] in place of the key
-/// `YOUR_KEY`.
-pub(crate) const DEPLOYED: &str = "https://tools.example";
-
+/// The key that tests send in place of the pages' `YOUR_KEY`.
 pub(crate) const KEY: &str = "the-key-of-the-pages";
 
 #[test]

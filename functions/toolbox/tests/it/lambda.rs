@@ -6,22 +6,14 @@ use serde_json::{Value, json};
 use test_support::{
     aws::CREDENTIALS,
     fed,
-    lambda::{Platform, Report, event, invoke_on},
-    rie::Rie,
+    lambda::{Platform, event, invoke_on},
+    programs::Rie,
 };
 
 use crate::{
     clients::stdout_of,
     support::{isolated, repository, toolbox},
 };
-
-/// Runs the toolbox on these events, each with its time limit; returns a report for each.
-pub(crate) async fn invoke(
-    events: &[(Value, Option<Duration>)],
-    environment: &[(&str, &str)],
-) -> Vec<Report> {
-    invoke_on(&mut toolbox(), events, environment).await.0
-}
 
 /// AWS's client for Lambda functions sends the messages of MCP as events.
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +51,8 @@ async fn a_client_of_aws_speaks_mcp_by_invoking_the_function() {
     assert!(error.contains("did you mean Calculator_Add?"), "{error}");
 }
 
-/// For a Lambda target of an AgentCore Gateway, the arguments of the model are the event: whatever
+/// The events show usual client contexts, and these are what a header can also have. For a Lambda
+/// target of an AgentCore Gateway, the arguments of the model are the event: whatever
 /// they are, and however its client context is written, they are not taken for another event.
 #[tokio::test]
 async fn a_client_context_decides_who_invokes_and_fails_no_other_invocation() {
@@ -69,25 +62,13 @@ async fn a_client_context_decides_who_invokes_and_fails_no_other_invocation() {
         let (open, close) = ("[".repeat(900), "]".repeat(900));
         format!(r#"{{"custom": {{{inner}"deep": {open}{close}}}}}"#)
     };
-    let tool_alone = format!(r#"{{"custom": {{{tool}}}}}"#);
     let (deep_with_tool, deep) = (deep(&format!("{tool}, ")), deep(""));
-    let of_gateways: [&[u8]; 5] = [
-        tool_alone.as_bytes(),
+    let of_gateways: [&[u8]; 2] = [
         deep_with_tool.as_bytes(),
-        br#"{"client": {}, "custom": {"x": 1, "BEDROCKAGENTCORE": null}}"#,
-        br#"{"custom": {"bedrockagentcoreX": {"a": "\ud800"}}}"#,
         // Headers of clients need not be UTF-8.
         b"{\"custom\": {\"bedrockAgentCoreX\": \"\xff\"}}",
     ];
-    let of_others: [&[u8]; 7] = [
-        deep.as_bytes(),
-        b"",
-        b"null",
-        b"not JSON",
-        b"\xff",
-        r#"{"custom": {"größe": "日本"}}"#.as_bytes(),
-        br#"{"custom": {"a": "bedrockAgentCoreToolName"}}"#,
-    ];
+    let of_others: [&[u8]; 4] = [deep.as_bytes(), b"", b"not JSON", b"\xff"];
     let of_gateways = of_gateways.map(|it| (it, true));
     for (context, is_gateway) in of_gateways
         .into_iter()
@@ -103,5 +84,34 @@ async fn a_client_context_decides_who_invokes_and_fails_no_other_invocation() {
                 assert!(message.contains("'agentcore' (TOOLS_EVENTS"), "{message}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_hanging_store_does_not_prevent_a_response() {
+    // Accepts connections and sends nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let aws = [
+        ("AWS_ENDPOINT_URL", &*url),
+        ("TOOLS_SECRETS", "secrets-manager"),
+        ("TOOLS_IDEMPOTENCY_TABLE", "calls"),
+    ];
+    let short = Some(Duration::from_millis(900));
+    let with_key = (event("authentication/key"), short);
+    let sms = (event("secrets/stored/sms.header-form"), short);
+    let ring = (event("doorbell/ring.header-form"), short);
+    for (auth, calls, request) in [
+        ("none", "none", sms),
+        ("api-key", "none", with_key),
+        ("none", "dynamodb", ring),
+    ] {
+        let settings = [("TOOLS_AUTH", auth), ("TOOLS_IDEMPOTENCY", calls)];
+        let environment = [&CREDENTIALS[..], &aws, &settings].concat();
+        let (reports, _) = invoke_on(&mut toolbox(), &[request], &environment).await;
+        let (_, answer, is_in_time) = &reports[0];
+        assert!(*is_in_time, "{auth}");
+        assert_eq!(answer["statusCode"], 400, "{answer}");
+        assert_eq!(answer["headers"]["retry-after"], "1", "{answer}");
     }
 }

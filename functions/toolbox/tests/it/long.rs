@@ -5,6 +5,5 @@ mod artifacts;
 pub(crate) mod claude_code;
 #[cfg(target_os = "linux")]
 mod containers;
-mod documents;
 mod explorer;
 mod pages_on_aws;

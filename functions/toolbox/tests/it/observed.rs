@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use test_support::{
     aws::{CREDENTIALS, Emulator},
     documents::{quoted, table},
-    lambda::{LONG, XRAY_TRACE_ID, calling, event, invoke_on, request_id},
+    lambda::{LONG, calling, event, invoke_on, request_id},
 };
 
 use crate::support::{Running, toolbox};
@@ -20,92 +20,28 @@ const KEY: &str = "key-for-the-log-0123456789";
 /// Part of inputs and secrets; may not appear in any log line.
 const MARK: &str = "8675309";
 
-fn keyed(body: &Value) -> Value {
-    calling(body, &[("authorization", &format!("Bearer {KEY}"))])
-}
-
-/// Returns the event of a request to this path.
-fn at(method: &str, path: &str, body: &Value) -> Value {
-    let mut event = keyed(body);
-    event["rawPath"] = path.into();
-    event["requestContext"]["http"]["method"] = method.into();
-    event["requestContext"]["http"]["path"] = path.into();
-    event
-}
-
-/// Returns a request of each kind, with the expected fields of its line.
+/// Returns a request of each kind, with the expected fields of its line. A row is an event, or has the
+/// body of a request, whose method, path and key are usual unless it says otherwise.
 fn requests() -> Vec<(Value, Value)> {
-    let marked: i64 = MARK.parse().unwrap();
-    let add = |call_id: &str| {
-        json!({
-            "tool_id": "Calculator.Add@1.0.0", "call_id": call_id, "trace_id": "order 66",
-            "input": {"a": marked, "b": 0},
-        })
-    };
-    let sms = |call_id: &str, to: &str| {
-        let input = json!({"to": to, "message": format!("It is {MARK}")});
-        json!({"tool_id": "SMS.Send", "call_id": call_id, "input": input})
-    };
-    let envelope = json!({"$schema": "urn:oxp:1.0", "request": add("c-2")});
-    let mut list = at("GET", "/tools", &Value::Null);
-    list.as_object_mut().unwrap().remove("body");
-    let rpc = json!({"jsonrpc": "2.0", "id": 9, "method": "Calculator_Plus"});
-    vec![
-        (
-            keyed(&add("c-1")),
-            json!({
-                "message": "call", "outcome": "success", "level": "INFO", "cold_start": true,
-                "call_id": "c-1", "trace_id": "order 66", "trace": XRAY_TRACE_ID,
-                "tool": "Calculator.Add", "version": "1.0.0", "dialect": "oxp-header",
-                "caller": "key TOOLS_API_KEY",
-            }),
-        ),
-        (
-            keyed(&sms("c-7", "+15005550006")),
-            json!({"outcome": "success", "replayed": null, "trace_id": XRAY_TRACE_ID, "trace": null}),
-        ),
-        (
-            keyed(&sms("c-7", "+15005550006")),
-            json!({"outcome": "success", "replayed": true, "call_id": "c-7", "tool_ms": null}),
-        ),
-        (keyed(&envelope), json!({"dialect": "oxp-schema"})),
-        (
-            keyed(&sms("c-5", "+15005550001")),
-            json!({
-                "outcome": "failure", "reason": "failed", "level": "WARN", "can_retry": false,
-            }),
-        ),
-        // The name of an unknown parameter may contain anything.
-        (
-            keyed(&json!({"tool_id": "Calculator.Add", "input": {"a": 1, "b": "x", MARK: 1}})),
-            json!({
-                "outcome": "rejection", "reason": "invalid_input", "level": "WARN",
-                "developer_message":
-                    "Some input parameters are invalid: b, and 1 that the tool does not declare",
-            }),
-        ),
-        (
-            calling(&add("c-6"), &[("authorization", "Bearer wrong")]),
-            json!({"outcome": "rejection", "reason": "unauthenticated", "dialect": null}),
-        ),
-        (
-            at("POST", "/opentool/call", &rpc),
-            json!({"reason": "unknown_tool", "tool": "Calculator_Plus", "call_id": "9"}),
-        ),
-        (
-            keyed(&json!({"tool_id": "No", "call_id": "c-10", "trace_id": "t-10"})),
-            json!({"reason": "invalid_tool_id", "tool": "No", "trace_id": "t-10"}),
-        ),
-        // A direct call.
-        (
-            json!({"tool_id": "No", "call_id": "c-11"}),
-            json!({"reason": "invalid_tool_id", "caller": "invoker", "call_id": "c-11"}),
-        ),
-        (
-            list,
-            json!({"message": "list", "outcome": "success", "caller": "key TOOLS_API_KEY"}),
-        ),
-    ]
+    let rows = serde_json::from_str::<Vec<Value>>(include_str!("observed.json")).unwrap();
+    let rows = rows.into_iter().map(|mut row| {
+        let expected = row["logs"].take();
+        if row["event"].is_object() {
+            return (row["event"].take(), expected);
+        }
+        let text = |name: &str, usual: &str| row[name].as_str().unwrap_or(usual).to_owned();
+        let key = format!("Bearer {}", text("key", KEY));
+        let mut event = calling(&row["body"], &[("authorization", &key)]);
+        let (path, method) = (text("path", "/tools/call"), text("method", "POST"));
+        if row["body"].is_null() {
+            event.as_object_mut().unwrap().remove("body");
+        }
+        event["rawPath"] = path.as_str().into();
+        event["requestContext"]["http"]["method"] = method.into();
+        event["requestContext"]["http"]["path"] = path.into();
+        (event, expected)
+    });
+    rows.collect()
 }
 
 fn is_of_type(value: &Value, kind: &str) -> bool {

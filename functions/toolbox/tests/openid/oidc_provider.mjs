@@ -1,16 +1,12 @@
 // A real OpenID provider for tests, where users sign in, and allow tools to act for them: node oidc_provider.mjs [NAME=value …]
 // Clients may register themselves; for a requested `resource` (RFC 8707), access tokens are JWTs.
 //   ACCESS_TOKEN_TTL  seconds, default 3600
-//   SCOPES            known scopes, space separated; an unknown one in a request is ignored (Google rejects it)
 //   ROTATE            1: every refresh returns a new refresh token, and reuse of the old one revokes the grant
-//   TOKEN_DELAY_MS    delays each token request, so that concurrent refreshes overlap
 // For tests, on the same port:
-//   GET  /whoami                       the user of an access token without a resource
 //   GET  /test/redirect_uri?uri=…      allows another redirect URI
 //   GET  /test/revoke?user=…           revokes all grants of a user
 //   GET  /test/stats                   the numbers of token requests by their grant type and result
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
 import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'; // the default adapter, without its warning
 import { env, json, listen, renderError, serve } from './provider_support.mjs';
@@ -39,7 +35,7 @@ const provider = new Provider(issuer, {
     redirect_uris: redirectUris,
     grant_types: ['authorization_code', 'refresh_token'],
   }],
-  scopes: (env.SCOPES || `${ownScopes} ${resourceScopes}`).split(' '),
+  scopes: `${ownScopes} ${resourceScopes}`.split(' '),
   pkce: { required: () => true },
   issueRefreshToken: (ctx, { grantTypes }) => grantTypes.includes('refresh_token'), // by default only for offline_access
   expiresWithSession: () => false, // by default true without offline_access
@@ -96,20 +92,10 @@ async function revoke(user) {
   return { revoked };
 }
 
-async function whoami(req, res) {
-  const token = await provider.AccessToken.find(req.headers.authorization?.replace(/^Bearer /i, '') ?? '');
-  if (!token) return json(res, 401, { error: 'invalid_token' });
-  return json(res, 200, { user: token.accountId });
-}
-
 serve(listening, provider, async (req, res, { pathname, searchParams }) => {
-  if (pathname === '/whoami') await whoami(req, res);
-  else if (pathname === '/test/stats') json(res, 200, stats);
+  if (pathname === '/test/stats') json(res, 200, stats);
   else if (pathname === '/test/revoke') json(res, 200, await revoke(searchParams.get('user')));
   else if (pathname === '/test/redirect_uri') json(res, 200, redirectUris.push(searchParams.get('uri')));
-  else {
-    if (pathname === '/token') await sleep(Number(env.TOKEN_DELAY_MS || 0));
-    return false;
-  }
+  else return false;
   return true;
 });

@@ -16,40 +16,22 @@ const NEWEST: &str = "2026-07-28";
 /// The revision of a request that names none.
 const UNNAMED: &str = "2025-03-26";
 
-/// The published schemas by their revisions, and the validators of the definitions used so far.
-struct Schemas {
-    documents: BTreeMap<&'static str, Value>,
-    validators: BTreeMap<(&'static str, &'static str), Validator>,
-}
+/// The vendored revisions.
+const REVISIONS: [&str; 4] = [OLDEST, "2025-06-18", "2025-11-25", NEWEST];
+
+/// The validators of the definitions used so far, by their revision and name.
+#[derive(Default)]
+struct Schemas(BTreeMap<(&'static str, &'static str), Validator>);
 
 impl Schemas {
-    fn read() -> Self {
-        let revisions = [OLDEST, "2025-06-18", "2025-11-25", NEWEST];
-        let documents = revisions.map(|revision| {
-            let file = format!("tests/spec/mcp/{revision}.json");
-            (revision, read(&repository(&file)))
-        });
-        Self {
-            documents: documents.into(),
-            validators: BTreeMap::new(),
-        }
-    }
-
-    /// Returns the vendored revision with this name.
-    fn revision(&self, name: &str) -> Option<&'static str> {
-        let name = if name == "2024-11-05" { OLDEST } else { name };
-        self.documents.keys().copied().find(|it| *it == name)
-    }
-
     fn check(
         &mut self,
         revision: &'static str,
         definition: &'static str,
         value: &Value,
     ) -> Result<(), String> {
-        let validators = self.validators.entry((revision, definition));
-        let validator =
-            validators.or_insert_with(|| validator_of(&self.documents[revision], definition));
+        let validator = self.0.entry((revision, definition));
+        let validator = validator.or_insert_with(|| validator_of(revision, definition));
         validator.validate(value).map_err(|error| {
             let place = error.instance_path();
             format!("{definition} of {revision}: {error} at '{place}'")
@@ -58,7 +40,7 @@ impl Schemas {
 
     /// Returns the names of the definitions that this response matches.
     fn check_exchange(&mut self, exchange: &Exchange) -> Result<Checked, String> {
-        let revision = exchange.revision(self);
+        let revision = exchange.revision();
         let response = exchange.response;
         if response.get("result").is_some() && response.get("error").is_some() {
             return Err("a response has either a result or an error".to_owned());
@@ -88,13 +70,11 @@ impl Schemas {
 type Checked = (&'static str, Vec<&'static str>);
 
 /// Returns the validator of one definition. Formats, such as `uri`, are checked as well.
-fn validator_of(document: &Value, definition: &str) -> Validator {
-    let definitions = ["$defs", "definitions"];
-    let definitions = definitions.map(|name| (name, &document[name]));
-    let (name, definitions) = definitions
-        .into_iter()
-        .find(|(_, it)| !it.is_null())
-        .unwrap();
+fn validator_of(revision: &str, definition: &str) -> Validator {
+    let document = read(&repository(&format!("tests/spec/mcp/{revision}.json")));
+    let is_new = document["$defs"].is_object();
+    let name = if is_new { "$defs" } else { "definitions" };
+    let definitions = &document[name];
     assert!(definitions[definition].is_object(), "{definition}");
     let schema = json!({
         "$schema": document["$schema"],
@@ -155,7 +135,7 @@ impl<'a> Exchange<'a> {
 
     /// Returns the revision whose schema describes the response: the newest one if the request
     /// names an unknown revision, or if it was rejected before its message was read.
-    fn revision(&self, schemas: &Schemas) -> &'static str {
+    fn revision(&self) -> &'static str {
         let agreed = self.response["result"]["protocolVersion"].as_str();
         let meta = "io.modelcontextprotocol/protocolVersion";
         let named = self.request["params"]["_meta"][meta].as_str();
@@ -164,7 +144,8 @@ impl<'a> Exchange<'a> {
             _ if self.response["id"].is_null() => NEWEST,
             // The error that names the revisions with `_meta`.
             _ if self.response["error"]["code"] == -32022 => NEWEST,
-            named => schemas.revision(named).unwrap_or(NEWEST),
+            "2024-11-05" => OLDEST,
+            named => *REVISIONS.iter().find(|it| **it == named).unwrap_or(&NEWEST),
         }
     }
 
@@ -194,7 +175,7 @@ fn is_mcp(event: &Value) -> bool {
 
 #[test]
 fn every_mcp_response_matches_the_schema_of_its_revision() {
-    let mut schemas = Schemas::read();
+    let mut schemas = Schemas::default();
     let (mut checked, mut mistakes) = (BTreeSet::new(), Vec::new());
     for pair in pairs().iter().filter(|pair| is_mcp(&pair.event)) {
         let response = &pair.expected["body"];

@@ -13,8 +13,8 @@ use test_support::{
     documents::blocks,
     installed, isolated,
     lambda::calling,
+    programs::Rie,
     repository,
-    rie::Rie,
 };
 
 use crate::clients::stdout_of;

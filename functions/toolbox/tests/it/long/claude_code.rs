@@ -8,14 +8,15 @@ use std::{fs, path::PathBuf, process::Command};
 use axum::{Router, body::Bytes, response::Response};
 use serde_json::{Value, json};
 use test_support::{
-    Served, answer, claude_code,
-    documents::{ADDRESS, blocks, is_typed, pages},
+    Served, answer,
+    documents::{ADDRESS, DEPLOYED, blocks, is_typed, pages},
     openid::{Act, Browser, OpenId},
+    programs::prepare_claude_code,
 };
 
 use crate::{
     clients::{limited, stdout_of},
-    documents::{DEPLOYED, KEY},
+    documents::KEY,
     sign_in::serve_mail,
     support::{Running, installed, toolbox},
 };
@@ -43,7 +44,7 @@ impl ClaudeCode {
 
     /// Sets the variables for the program, and no others.
     pub(crate) fn prepare(&self, command: &mut Command) {
-        claude_code::prepare(command, &self.home);
+        prepare_claude_code(command, &self.home);
     }
 
     fn run(&self, script: &str) -> String {

@@ -20,8 +20,7 @@ use test_support::{
     Served, answer,
     aws::{CREDENTIALS, Emulator},
     fed,
-    function_url::FunctionUrl,
-    invocations::{End, Function, Limits},
+    function_url::{End, Function, FunctionUrl, Limits},
 };
 
 use crate::{
