@@ -1,6 +1,6 @@
 """Reads OpenAPI documents in JSON and YAML.
 
-documents.py DOCUMENT prints the document as JSON, documents.py --operations DOCUMENT the number of its operations."""
+documents.py DOCUMENT prints the document as JSON."""
 
 import json
 import re
@@ -48,16 +48,5 @@ def load(path):
         return with_text_keys(yaml.load(file, Loader))
 
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-
-
-def operations(document):
-    return sum(method in item for item in document.get("paths", {}).values() for method in METHODS)
-
-
 if __name__ == "__main__":
-    loaded = load(sys.argv[-1])
-    if "--operations" in sys.argv:
-        print(operations(loaded))
-    else:
-        json.dump(loaded, sys.stdout)
+    json.dump(load(sys.argv[1]), sys.stdout)

@@ -1,53 +1,21 @@
 //! Long answers, secrets in answers, and many operations. `tests/cases` has the usual answers.
 
-use axum::response::Response;
 use lambda_tools_core::{Context, Failure, testing};
 use lambda_tools_openapi::{ApiTools, OpenApi};
 use serde_json::{Value, json};
 
-use crate::recorder::{Recorder, call, context, toolkit};
+use crate::recorder::{Recorder, call, context, json_answer, toolkit};
 
 fn tools() -> ApiTools {
-    let document = json!({
-        "openapi": "3.0.3",
-        "info": {"title": "Notes API", "version": "1"},
-        "servers": [{"url": "https://notes.example"}],
-        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
-        "security": [{"key": []}],
-        "paths": {"/notes": {
-            "get": {
-                "operationId": "list", "summary": "Lists notes",
-                "parameters": [
-                    {"name": "page", "in": "query", "schema": {"type": "integer"}},
-                    {"name": "filter[tag]", "in": "query", "schema": {"type": "string"}},
-                ],
-                "responses": {"200": {"description": "OK", "content": {"application/json": {}}}},
-            },
-            "post": {
-                "operationId": "add", "summary": "Adds a note",
-                "requestBody": {"required": true, "content": {"application/json": {"schema": {
-                    "type": "object", "required": ["data"], "properties": {"data": {
-                        "type": "object", "required": ["text"], "properties": {
-                            "text": {"type": "string", "description": "Its text."},
-                            "due": {"type": "string", "nullable": true},
-                            "id": {"type": "string", "readOnly": true},
-                        }}},
-                }}}},
-                "responses": {"201": {"description": "OK", "content": {"application/json": {}}}},
-            },
-        }},
-    });
+    let document = include_str!("../documents/notes.json");
+    let document = serde_json::from_str(document).unwrap();
     let api = OpenApi::new(document).unwrap().include_all();
     api.secret("key", "NOTES_KEY").reduce().unwrap().tools
 }
 
 /// Calls the list of an API that answers with this status and this body.
 async fn answered(cx: &Context, status: u16, body: String) -> Result<Value, Failure> {
-    let api = Recorder::answering(move |_| {
-        let response = Response::builder().status(status);
-        let response = response.header("content-type", "application/json");
-        response.body(body.clone().into()).unwrap()
-    });
+    let api = Recorder::answering(move |_| json_answer(status, body.clone()));
     list(&api.await, cx).await
 }
 
@@ -93,11 +61,7 @@ async fn an_answer_is_cut_with_a_notice() {
 async fn a_secret_is_read_again_after_it_was_refused() {
     let api = Recorder::answering(|request| {
         let is_new = request.header("x-key") == Some("new");
-        let response = Response::builder().status(if is_new { 200 } else { 401 });
-        response
-            .header("content-type", "application/json")
-            .body("1".into())
-            .unwrap()
+        json_answer(if is_new { 200 } else { 401 }, "1")
     })
     .await;
     let cx = testing::context()

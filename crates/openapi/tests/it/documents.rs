@@ -1,14 +1,22 @@
-//! Real documents become tools, and what does not is named.
+//! Real documents become tools, and what does not is named. Outside programs judge the tools, and
+//! requests of generated inputs: openapi-core, in `tests/openapi/judge_requests.py`, holds the requests
+//! against the documents.
 //!
 //! Three of them come from npm (tests/install). `OPENAPI_DOCUMENTS` may name a folder with more:
 //! museum, figma, twilio, discord, asana, openai, box, plaid and github, as JSON.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, io::Write, path::PathBuf, process::Command};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_tools_core::{Toolkit, tool::agentcore};
 use lambda_tools_openapi::{ApiTools, OpenApi, Report};
 use serde_json::{Value, json};
 use test_support::{installed, repository};
+
+use crate::{
+    inputs::Inputs,
+    recorder::{Recorder, call, context, toolkit},
+};
 
 /// The documents, with the numbers of their operations that GET, PUT, POST, DELETE, OPTIONS, HEAD, PATCH
 /// and TRACE have, and the hosts beside the first one.
@@ -29,16 +37,16 @@ const KNOWN: [(&str, usize, &[&str]); 9] = [
 ];
 
 /// A document, with its number of operations.
-pub(crate) struct RealDocument {
-    pub(crate) name: String,
-    pub(crate) operations: usize,
-    pub(crate) document: Value,
+struct RealDocument {
+    name: String,
+    operations: usize,
+    document: Value,
     hosts: &'static [&'static str],
 }
 
 impl RealDocument {
     /// Returns all documents that are there.
-    pub(crate) fn all() -> Vec<Self> {
+    fn all() -> Vec<Self> {
         let folder = std::env::var_os("OPENAPI_DOCUMENTS").map(PathBuf::from);
         let folder = folder.unwrap_or_else(|| repository("target/openapi-documents"));
         let documents = KNOWN.iter().filter_map(|(name, operations, hosts)| {
@@ -61,13 +69,13 @@ impl RealDocument {
     }
 
     /// Returns the URL of its first server.
-    pub(crate) fn server(&self) -> String {
+    fn server(&self) -> String {
         let url = self.document["servers"][0]["url"].as_str();
         url.unwrap_or("https://api.example").to_owned()
     }
 
     /// Reduces all operations.
-    pub(crate) fn reduced(&self) -> (ApiTools, Report) {
+    fn reduced(&self) -> (ApiTools, Report) {
         let api = OpenApi::new(self.document.clone()).unwrap();
         let api = api
             .include_all()
@@ -131,4 +139,69 @@ fn the_published_rules_of_apis_accept_every_tool() {
         let name = format!("gateway-{}", document.name);
         check_outside(&name, &["--agentcore"], &gateway.into());
     }
+}
+
+#[tokio::test]
+async fn a_validator_accepts_nearly_all_requests() {
+    let python = installed("python");
+    let recorder = Recorder::start().await;
+    let (mut operations, mut accepted) = (0, 0);
+    for document in RealDocument::all() {
+        let server = document.server();
+        let (tools, _) = document.reduced();
+        let made = tools.len();
+        let cx = context(&tools);
+        let names = operations_of(&tools.to_json(), &server);
+        let toolkit = toolkit(tools, &recorder.url);
+        let file = repository("target/tmp").join(format!("requests-{}.jsonl", document.name));
+        fs::create_dir_all(repository("target/tmp")).unwrap();
+        let mut lines = fs::File::create(&file).unwrap();
+        let mut inputs = Inputs::new();
+        for (entry, (name, server)) in toolkit.entries().iter().zip(&names) {
+            let input = inputs.value(entry.tool.input.value());
+            let check = entry.tool.input.check(&input, "input").unwrap();
+            if let Err(error) = check {
+                println!("{name}: no valid input was generated: {error:?}");
+                continue;
+            }
+            if let Err(failure) = call(entry, input, &cx).await {
+                println!("{name}: {failure:?}");
+            }
+            for request in recorder.take() {
+                let line = json!({"operation": name, "method": request.method,
+                    "url": format!("{server}{}", request.target), "headers": request.headers,
+                    "body": STANDARD.encode(&request.body)});
+                writeln!(lines, "{line}").unwrap();
+            }
+        }
+        let original = repository("target/tmp").join(format!("document-{}.json", document.name));
+        fs::write(&original, document.document.to_string()).unwrap();
+        let mut command = Command::new(&python);
+        command
+            .arg(repository("tests/openapi/judge_requests.py"))
+            .args([&original, &file]);
+        let output = command.output().unwrap();
+        let judged: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        println!("{}: of {made} accepted: {judged}", document.name);
+        operations += document.operations;
+        accepted += judged["valid"].as_u64().unwrap();
+    }
+    println!("{accepted} of {operations}");
+    assert!(
+        accepted * 100 >= operations as u64 * 97,
+        "{accepted} of {operations}"
+    );
+}
+
+/// Returns the operations and the URLs of the tools in a file.
+fn operations_of(json: &str, server: &str) -> Vec<(String, String)> {
+    let tools: Value = serde_json::from_str(json).unwrap();
+    let tools = tools["tools"].as_array().unwrap().iter();
+    let of = |tool: &Value| {
+        let url = tool["request"]["base_url"].as_str().unwrap_or(server);
+        let operation = tool["operation"].as_str().unwrap();
+        (operation.to_owned(), url.to_owned())
+    };
+    tools.map(of).collect()
 }

@@ -1,4 +1,4 @@
-//! Documents of web frameworks become tools, and each call of a tool gets an answer of the
+//! The document of a web framework becomes tools, and each call of a tool gets an answer of the
 //! application that the document describes. A framework that rejects a request as malformed says
 //! that the conversion is wrong.
 //!
@@ -9,7 +9,7 @@ use std::{process::Command, time::Duration};
 use lambda_tools_core::{Failure, Toolkit};
 use lambda_tools_openapi::{ApiTools, OpenApi, Reduction};
 use serde_json::{Value, json};
-use test_support::{Running, isolated, node, repository};
+use test_support::{Running, isolated, repository};
 
 use crate::{
     inputs::Inputs,
@@ -19,49 +19,34 @@ use crate::{
 /// The number of calls of each tool. With fewer, some optional parameters would never be sent.
 const CALLS: usize = 40;
 
+/// Those that are left out are called with a token.
 #[tokio::test]
 #[ignore = "needs FastAPI; run .ci/long"]
 async fn fastapi_answers_every_call() {
     let mut application = Command::new(repository("target/venv-frameworks/bin/python"));
     application.arg(repository("tests/frameworks/fastapi_app.py"));
+    application.arg("0");
     // No tool can ask a user for the password, which this flow needs.
     let left_out = ["GET /me"];
-    check("FastAPI", application, "/openapi.json", &left_out).await;
-}
-
-#[tokio::test]
-#[ignore = "needs Fastify; run .ci/long"]
-async fn fastify_answers_every_call() {
-    let mut application = Command::new(node());
-    application.arg(repository("target/frameworks/app.mjs"));
-    check("Fastify", application, "/openapi.json", &[]).await;
-}
-
-/// Starts an application, and calls all operations of its document; those that are left out, with a
-/// token.
-async fn check(name: &str, mut application: Command, document: &str, left_out: &[&str]) {
-    application.arg("0");
     // It ends when this is dropped, also if the test fails.
     let running = Running::start(&mut isolated(application));
     let line = running.line_with("http://127.0.0.1:", 60);
     let url = line.trim();
-    let document = fetched(&format!("{url}{document}")).await;
+    let document = fetched(&format!("{url}/openapi.json")).await;
     let api = OpenApi::new(document).unwrap();
     let api = api.list_all().base_url(url).allow_private();
     let Reduction { tools, report, .. } = api.clone().include_all().reduce().unwrap();
     let named: Vec<_> = report.left_out.iter().map(|it| &*it.operation).collect();
-    assert_eq!(named, left_out, "{name}");
+    assert_eq!(named, left_out);
     let mut faults = faults_of(tools).await;
-    if !left_out.is_empty() {
-        let with_token = api.include_operations(left_out.iter().copied());
-        let reduction = with_token.bearer("TOKEN").reduce().unwrap();
-        faults.extend(faults_of(reduction.tools).await);
-    }
-    assert_eq!(faults.len(), report.operations, "{name}");
+    let with_token = api.include_operations(left_out);
+    let reduction = with_token.bearer("TOKEN").reduce().unwrap();
+    faults.extend(faults_of(reduction.tools).await);
+    assert_eq!(faults.len(), report.operations);
     let answered = faults.iter().filter(|it| it.is_empty()).count();
-    println!("{name}: {answered} of {} operations", faults.len());
+    println!("{answered} of {} operations", faults.len());
     let faults: Vec<_> = faults.concat();
-    assert!(faults.is_empty(), "{name}:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 async fn fetched(url: &str) -> Value {

@@ -8,5 +8,4 @@ mod documents;
 mod inputs;
 mod long;
 mod recorder;
-mod requests;
 mod tokens;

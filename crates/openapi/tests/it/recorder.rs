@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use axum::{
     Router,
-    body::{Bytes, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::Request,
     response::Response,
 };
 use lambda_tools_core::{Context, Failure, Toolkit, testing, tool::toolkit::ToolEntry};
 use lambda_tools_openapi::ApiTools;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use test_support::{Served, answer};
 
 /// A request that has arrived.
 #[derive(Clone, Debug)]
@@ -34,23 +34,18 @@ impl Recorded {
 pub(crate) struct Recorder {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Recorded>>>,
+    _served: Served,
 }
 
 impl Recorder {
     /// Starts a server that answers with an empty object.
     pub(crate) async fn start() -> Self {
-        Self::answering(|_| {
-            let response = Response::builder().header("content-type", "application/json");
-            response.body("{}".into()).unwrap()
-        })
-        .await
+        Self::answering(|_| json_answer(200, "{}")).await
     }
 
     pub(crate) async fn answering(
         answer: impl Fn(&Recorded) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let recorded = Arc::clone(&requests);
         let app = Router::new().fallback(move |request: Request| {
@@ -61,14 +56,23 @@ impl Recorder {
                 answer(&request)
             }
         });
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url, requests }
+        let served = Served::start(app).await;
+        Self {
+            url: served.url.clone(),
+            requests,
+            _served: served,
+        }
     }
 
     /// Returns the requests since the last time.
     pub(crate) fn take(&self) -> Vec<Recorded> {
         std::mem::take(&mut self.requests.lock().unwrap())
     }
+}
+
+/// Returns a response with JSON.
+pub(crate) fn json_answer(status: u16, body: impl Into<Body>) -> Response {
+    answer(status, &[("content-type", "application/json")], body)
 }
 
 async fn record(request: Request) -> Recorded {

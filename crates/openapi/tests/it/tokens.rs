@@ -11,7 +11,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_tools_core::{Context, Failure, Toolkit, testing};
 use lambda_tools_openapi::{ApiTools, OpenApi};
 use serde_json::{Value, json};
+use test_support::Served;
 use tokio::{io::AsyncReadExt, net::TcpListener};
+
+use crate::recorder::json_answer;
 
 /// The requests to the token endpoint and to the API, and their responses.
 #[derive(Default)]
@@ -29,7 +32,7 @@ struct State {
 
 /// A server that issues tokens at `/token` and `/slow/token`, and whose API needs them.
 struct Issuer {
-    url: String,
+    served: Served,
     state: Arc<Mutex<State>>,
 }
 
@@ -42,14 +45,12 @@ fn decoded(text: &str) -> String {
 
 impl Issuer {
     async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
         let app =
             Router::new().fallback(move |request: Request| answer(request, Arc::clone(&shared)));
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url, state }
+        let served = Served::start(app).await;
+        Self { served, state }
     }
 
     fn set(&self, change: impl FnOnce(&mut State)) {
@@ -66,10 +67,11 @@ impl Issuer {
 
     /// Returns the tools of an API with two clients of this issuer, and one of a slow issuer.
     fn tools(&self) -> ApiTools {
-        let flow = |path: &str| json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": format!("{}{path}", self.url), "scopes": {}}}});
+        let url = &self.served.url;
+        let flow = |path: &str| json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": format!("{url}{path}"), "scopes": {}}}});
         let operation = |id: &str, scheme: &str, scopes: &[&str]| json!({"operationId": id, "summary": id, "security": [{scheme: scopes}], "responses": {"200": {"description": "OK", "content": {"application/json": {}}}}});
         let document = json!({
-            "openapi": "3.1.0", "info": {"title": "Files API", "version": "1"}, "servers": [{"url": self.url}],
+            "openapi": "3.1.0", "info": {"title": "Files API", "version": "1"}, "servers": [{"url": url}],
             "components": {"securitySchemes": {"reader": flow("/token"), "admin": flow("/token"), "slow": flow("/slow/token")}},
             "paths": {
                 "/list": {"get": operation("list", "reader", &["read"])},
@@ -92,18 +94,12 @@ async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let authorization = head.headers["authorization"].to_str().unwrap().to_owned();
-    let json = |status: u16, body: String| {
-        let response = Response::builder()
-            .status(status)
-            .header("content-type", "application/json");
-        response.body(body.into()).unwrap()
-    };
     if !path.ends_with("/token") {
         let token = authorization.strip_prefix("Bearer ").unwrap().to_owned();
         let mut state = state.lock().unwrap();
         let is_valid = !state.revoked.contains(&token);
         state.used.push(format!("{path} {token}"));
-        return json(if is_valid { 200 } else { 401 }, "1".to_owned());
+        return json_answer(if is_valid { 200 } else { 401 }, "1");
     }
     let delay = state.lock().unwrap().delays.get(&path).copied();
     tokio::time::sleep(delay.unwrap_or_default()).await;
@@ -121,14 +117,14 @@ async fn answer(request: Request, state: Arc<Mutex<State>>) -> Response {
     let (client, secret) = (decoded(client), decoded(secret));
     state.issued.push(format!("{client} | {secret} | {scope}"));
     if let Some((status, body)) = &state.error {
-        return json(*status, body.clone());
+        return json_answer(*status, body.clone());
     }
     let mut issued =
         json!({"access_token": format!("token-{}", state.issued.len()), "token_type": "Bearer"});
     if let Some(seconds) = &state.expires_in {
         issued["expires_in"] = seconds.clone();
     }
-    json(200, issued.to_string())
+    json_answer(200, issued.to_string())
 }
 
 struct Api(Toolkit);
@@ -299,7 +295,7 @@ async fn a_failed_request_for_a_token_has_done_nothing() {
     });
     let issuer = Issuer::start().await;
     let tools = issuer.tools().to_json();
-    let tools = tools.replace(&format!("{}/token", issuer.url), &broken);
+    let tools = tools.replace(&format!("{}/token", issuer.served.url), &broken);
     let tools = ApiTools::from_json(&tools).unwrap().tools().unwrap();
     let api = Api(Toolkit::new(tools).unwrap());
     let failure = api.call("Note", &context()).await.unwrap_err();
