@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     path::Path,
     process::{Command, Output},
     sync::{
@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{
@@ -25,68 +25,14 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_tim
 use rustls::{ServerConfig, ServerConnection, pki_types::PrivatePkcs8KeyDer};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use test_support::{Running, Served, answer, installed};
+use test_support::{Running, Served, answer, free_address, installed};
 use tokio::time::sleep;
 
 const KEY: &str = "key-of-the-caller-1";
 
 /// The responses of a right server: MCP's revisions 2025-11-25 and 2026-07-28, RFC 9728 and RFC 8414.
 /// `URL` is that of the server.
-fn right() -> Value {
-    let tool = json!({
-        "name": "Clock_Now",
-        "description": "Returns the time.",
-        "inputSchema": {"type": "object", "properties": {"zone": {"type": "string"}}},
-        "outputSchema": {"type": "object"},
-        "annotations": {"readOnlyHint": true},
-    });
-    let other = json!({
-        "name": "Clock_Set",
-        "description": "Sets the time.",
-        "inputSchema": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]},
-    });
-    let resource = json!({"body": {
-        "resource": "URL/mcp",
-        "authorization_servers": ["URL"],
-    }});
-    json!({
-        "OPTIONS": {"status": 204, "headers": {"access-control-allow-origin": "*"}},
-        "without credentials": {
-            "status": 401,
-            "headers": {
-                "www-authenticate":
-                    "Bearer resource_metadata=\"URL/.well-known/oauth-protected-resource/mcp\"",
-            },
-        },
-        "/.well-known/oauth-protected-resource/mcp": resource,
-        "/.well-known/oauth-protected-resource": resource,
-        "/.well-known/oauth-authorization-server": {"body": {
-            "issuer": "URL",
-            "authorization_endpoint": "URL/authorize",
-            "token_endpoint": "URL/token",
-            "registration_endpoint": "URL/register",
-            "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none"],
-            "client_id_metadata_document_supported": true,
-        }},
-        "server/discover": {"result": {
-            "resultType": "complete",
-            "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
-        }},
-        "initialize": {"result": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "clock", "version": "1.0.0"},
-        }},
-        "tools/list": {"result": {"tools": [tool], "nextCursor": "2"}},
-        "tools/list 2": {"result": {"tools": [other]}},
-        "tools/call": {"result": {
-            "content": [{"type": "text", "text": "{}"}],
-            "structuredContent": {},
-        }},
-    })
-}
+const RIGHT: &str = include_str!("check/right.json");
 
 /// Applies a JSON Merge Patch (RFC 7396).
 fn merge(target: &mut Value, patch: &Value) {
@@ -151,7 +97,7 @@ async fn respond(responses: Value, is_first: bool, request: Request) -> Response
 }
 
 async fn served(mut patch: Value) -> Served {
-    let mut responses = right();
+    let mut responses: Value = serde_json::from_str(RIGHT).unwrap();
     if let Some(tool) = patch.as_object_mut().unwrap().remove("tool") {
         let list = &mut responses["tools/list"]["result"];
         merge(&mut list["tools"][0], &tool);
@@ -423,9 +369,7 @@ async fn this_projects_own_server_has_no_fault() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FastMCP; run tests/all"]
 async fn a_server_of_fastmcp_has_no_fault() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let address = free_address();
     let program = format!(
         "from fastmcp import FastMCP\n\
          server = FastMCP('clock')\n\
@@ -434,12 +378,8 @@ async fn a_server_of_fastmcp_has_no_fault() {
          server.run(transport='http', port={}, show_banner=False)",
         address.port()
     );
-    let _server = Running::start(Command::new(installed("python")).args(["-c", &program]));
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "FastMCP does not start");
-        sleep(Duration::from_millis(100)).await;
-    }
+    let mut command = Command::new(installed("python"));
+    let _server = Running::listening(command.args(["-c", &program]), address, 30).await;
     let checked = check(&format!("http://{address}/mcp"), &[]).await;
     assert_eq!(
         (checked.code, checked.count("FAULT")),

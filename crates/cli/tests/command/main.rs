@@ -17,33 +17,7 @@ use lambda_tools::from_openapi::ApiTools;
 use serde_json::{Value, json};
 use test_support::isolated;
 
-const PETS: &str = "
-openapi: 3.1.0
-info: {title: Pets API, version: 1.0.0}
-servers: [{url: https://pets.example/v1}]
-security: [{key: []}]
-components:
-  securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}
-paths:
-  /pets/{id}:
-    get:
-      operationId: getPet
-      summary: Returns a pet.
-      tags: [Pets]
-      parameters: [{name: id, in: path, required: true, description: The id., schema: {type: integer}}]
-      responses:
-        200:
-          description: A pet
-          content: {application/json: {schema: {type: object}}}
-        404: {description: No such pet}
-    delete:
-      operationId: deletePet
-      tags: [Pets, 'Old, unused']
-      parameters: [{name: id, in: path, required: true, schema: {type: integer}}]
-      responses: {204: {description: Deleted}}
-  /health:
-    get: {operationId: getHealth, security: [], responses: {204: {description: Works}}}
-";
+const PETS: &str = include_str!("pets.yaml");
 
 /// A folder of one test, in which the command runs.
 struct Folder(PathBuf);

@@ -8,29 +8,15 @@ use test_support::{Running, Served};
 
 use super::{Folder, PETS};
 
-/// Returns a document as `FastAPI` writes it: without servers, with the names of functions.
-fn document_of_fastapi() -> String {
-    let response = json!({"description": "Successful Response", "content": {"application/json": {"schema": {}}}});
-    let operation = json!({
-        "tags": ["orders"], "summary": "Read Order", "operationId": "read_order_orders__order_id__get",
-        "security": [{"HTTPBearer": []}],
-        "parameters": [{"name": "order_id", "in": "path", "required": true, "schema": {"type": "integer", "title": "Order Id"}}],
-        "responses": {"200": response},
-    });
-    let info = json!({"title": "Orders", "version": "0.2.0", "description": "# Shop\n\nOrders of customers.\n\nMore."});
-    json!({
-        "openapi": "3.1.0", "info": info, "paths": {"/orders/{order_id}": {"get": operation}},
-        "components": {"securitySchemes": {"HTTPBearer": {"type": "http", "scheme": "bearer"}}},
-    })
-    .to_string()
-}
+/// A document as `FastAPI` writes it: without servers, with the names of functions.
+const FASTAPI: &str = include_str!("fastapi.json");
 
 async fn fastapi() -> Served {
     let order = async |headers: HeaderMap| {
         assert_eq!(headers["authorization"], "Bearer token-of-orders");
         ([("content-type", "application/json")], r#"{"item": "tea"}"#)
     };
-    let document = get(async || document_of_fastapi());
+    let document = get(async || FASTAPI);
     let router = Router::new().route("/openapi.json", document);
     Served::start(router.route("/orders/7", get(order))).await
 }
@@ -97,7 +83,7 @@ fn next_command(printed: &str) -> &str {
 #[test]
 fn the_printed_command_serves() {
     let folder = Folder::new("next");
-    folder.write("orders.json", &document_of_fastapi());
+    folder.write("orders.json", FASTAPI);
     folder.write(
         "paths.yaml",
         &PETS.replace("https://pets.example/v1", "/v1/"),
