@@ -132,15 +132,6 @@ def jwt():
     yield b'k{"keys":[{"kty":"EC","crv":"P-256","kid":"1","key_ops":["verify"],"x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"oct","k":"AA"}]}'
 
 
-def redaction():
-    secrets = ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "p@ss w0rd/+=&?#%\"\\'~!", "SID-0123456789:token-0123456789", "a key/+*~'0123", "pässwört-🔑-0123")
-    around = (("", ""), ("no answer from <", ">: (7%)\\"), ("dXNlcjp", "=="))
-    for encoding in range(18):
-        for secret in secrets:
-            for before, after in around:
-                yield bytes([encoding]) + b"\0".join([secret.encode(), before.encode(), after.encode()])
-
-
 def make(folder, target):
     """Writes the seeds of a target; returns their number."""
     shutil.rmtree(folder, ignore_errors=True)

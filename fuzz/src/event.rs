@@ -12,8 +12,7 @@ use serde_json::Value;
 use crate::{
     MemoryBound, bounded,
     responses::{self, Response},
-    runtime::wait,
-    server::{FuzzedFunction, SEARCH, Setting, function},
+    server::{FuzzedFunction, SEARCH, Setting, function, wait},
 };
 
 /// A value of JSON takes up to a few hundred bytes, and two bytes of text; an event is held as

@@ -6,12 +6,9 @@ mod encodings;
 pub mod event;
 pub mod jwt;
 pub mod mutation;
-pub mod redaction;
 mod responses;
-mod runtime;
 pub mod schema;
 mod server;
-mod store;
 
 use std::panic;
 

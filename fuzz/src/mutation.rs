@@ -74,36 +74,27 @@ fn chosen<'v>(
     accepts: fn(&Value) -> bool,
     rng: &mut Rng,
 ) -> Option<&'v mut Value> {
-    let count = count(document, accepts);
-    let mut left = rng.usize(..count.max(1));
-    nth(document, accepts, &mut left)
-}
-
-fn count(value: &Value, accepts: fn(&Value) -> bool) -> usize {
-    let inner: usize = match value {
-        Value::Array(items) => items.iter().map(|it| count(it, accepts)).sum(),
-        Value::Object(fields) => fields.values().map(|it| count(it, accepts)).sum(),
-        _ => 0,
-    };
-    inner + usize::from(accepts(value))
-}
-
-fn nth<'v>(
-    value: &'v mut Value,
-    accepts: fn(&Value) -> bool,
-    left: &mut usize,
-) -> Option<&'v mut Value> {
-    if accepts(value) {
-        if *left == 0 {
-            return Some(value);
+    let (mut places, mut left) = (Vec::new(), vec![(String::new(), &*document)]);
+    while let Some((place, value)) = left.pop() {
+        let inner: Vec<(String, &Value)> = match value {
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.map(|(it, value)| (it.to_string(), value)).collect()
+            }
+            Value::Object(fields) => {
+                let escaped = |name: &String| name.replace('~', "~0").replace('/', "~1");
+                let fields = fields.iter();
+                fields.map(|(name, it)| (escaped(name), it)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let inner = inner.into_iter();
+        left.extend(inner.map(|(name, it)| (format!("{place}/{name}"), it)));
+        if accepts(value) {
+            places.push(place);
         }
-        *left -= 1;
     }
-    match value {
-        Value::Array(items) => items.iter_mut().find_map(|it| nth(it, accepts, left)),
-        Value::Object(fields) => fields.values_mut().find_map(|it| nth(it, accepts, left)),
-        _ => None,
-    }
+    document.pointer_mut(&rng.choice(places)?)
 }
 
 fn change_text(text: &mut String, rng: &mut Rng) {

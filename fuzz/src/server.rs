@@ -2,16 +2,24 @@
 
 mod tools;
 
-use std::sync::LazyLock;
-
-use lambda_tools::{
-    ApiKeys, Auth, EventKind, Jwt, OAuth, Server, ServerInfo, idempotency::Idempotency,
-    oauth::Provider, secrets::Secrets, testing::LambdaFunction,
+use std::{
+    collections::HashMap,
+    future::ready,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
-use tools::toolkit;
+use lambda_tools::{
+    ApiKeys, Auth, EventKind, Jwt, OAuth, Server, ServerInfo,
+    idempotency::Idempotency,
+    oauth::Provider,
+    secrets::Secrets,
+    store::{PutOutcome, Record, Store, StoreFuture, Write},
+    testing::LambdaFunction,
+};
+use tokio::runtime::{Builder, Runtime};
 
-use crate::{encodings::SecretSearch, store::ResettableStore};
+use crate::encodings::SecretSearch;
+use tools::toolkit;
 
 /// The secrets in the store of the servers, by their ids. No response may contain one of them.
 pub(crate) const SECRETS: [(&str, &str); 5] = [
@@ -29,6 +37,16 @@ pub(crate) const JWT_SECRET: &str = "jwt-planted-0123456789abcdef0123456789";
 
 pub(crate) static SEARCH: LazyLock<SecretSearch> =
     LazyLock::new(|| SecretSearch::new(SECRETS.map(|(_, value)| value)));
+
+/// Runs a future to its end, on one runtime for all inputs of a target.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().max_blocking_threads(2).build();
+        runtime.expect("a runtime")
+    });
+    RUNTIME.block_on(future)
+}
 
 /// A function and its store of calls and challenges.
 pub(crate) struct FuzzedFunction {
@@ -94,4 +112,47 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
     };
     let function = LambdaFunction::new(server);
     FuzzedFunction { function, store }
+}
+
+/// A store of records that every input finds empty, so that a finding is reproducible from its input
+/// alone. The stores of the library cannot go back to an earlier state.
+#[derive(Clone, Default)]
+pub(crate) struct ResettableStore(Arc<Mutex<HashMap<String, Record>>>);
+
+impl ResettableStore {
+    fn records(&self) -> MutexGuard<'_, HashMap<String, Record>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Deletes all records.
+    pub(crate) fn reset(&self) {
+        self.records().clear();
+    }
+}
+
+impl Store for ResettableStore {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Record>> {
+        let record = self.records().get(id).cloned();
+        Box::pin(ready(Ok(record)))
+    }
+
+    fn put<'a>(&'a self, write: Write<'a>) -> StoreFuture<'a, PutOutcome> {
+        let mut records = self.records();
+        let current = records.get(write.id);
+        let outcome = if write.may_replace(current) {
+            records.insert(write.id.to_owned(), write.record.clone());
+            PutOutcome::Written
+        } else {
+            PutOutcome::Conflict(current.cloned())
+        };
+        Box::pin(ready(Ok(outcome)))
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, version: u64) -> StoreFuture<'a, ()> {
+        let mut records = self.records();
+        if records.get(id).is_some_and(|it| it.version == version) {
+            records.remove(id);
+        }
+        Box::pin(ready(Ok(())))
+    }
 }
