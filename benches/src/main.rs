@@ -4,7 +4,6 @@
 //! are compared, so that a machine whose speed drifts affects them all alike. Usage: `benches/run`.
 
 mod contestants;
-mod events;
 mod function;
 mod measure;
 mod report;

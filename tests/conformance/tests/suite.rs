@@ -40,16 +40,6 @@ fn server() -> Command {
     isolated(Command::new(env!("CARGO_BIN_EXE_conformance")))
 }
 
-fn passes(requirements: &str) {
-    let (_running, url) = Running::serving(&mut server());
-    let file = format!("tests/conformance/expected-failures-{requirements}.yml");
-    let file = repository(&file);
-    let failures = ["--expected-failures", file.to_str().unwrap()];
-    let arguments = [&["--requirements", requirements], &failures[..]].concat();
-    let printed = run(&url, &arguments);
-    assert!(printed.contains("Baseline check passed"), "{printed}");
-}
-
 #[test]
 #[ignore = "needs npm's conformance suite; run tests/all"]
 fn tasks_and_custom_headers_pass() {
@@ -63,12 +53,14 @@ fn tasks_and_custom_headers_pass() {
 
 #[test]
 #[ignore = "needs npm's conformance suite; run tests/all"]
-fn the_revision_of_2025_11_25_passes() {
-    passes("2025-11-25");
-}
-
-#[test]
-#[ignore = "needs npm's conformance suite; run tests/all"]
-fn the_revision_of_2026_07_28_passes() {
-    passes("2026-07-28");
+fn both_revisions_pass() {
+    let (_running, url) = Running::serving(&mut server());
+    for requirements in ["2025-11-25", "2026-07-28"] {
+        let file = format!("tests/conformance/expected-failures-{requirements}.yml");
+        let file = repository(&file);
+        let failures = ["--expected-failures", file.to_str().unwrap()];
+        let arguments = [&["--requirements", requirements], &failures[..]].concat();
+        let printed = run(&url, &arguments);
+        assert!(printed.contains("Baseline check passed"), "{printed}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Debug,
     fs,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
@@ -109,10 +110,11 @@ impl Description {
         server = with(server, self.base_path, Server::base_path);
         server = with(server, self.public_url, Server::public_url);
         server = with(server, self.protocols, |server, names| {
-            server.protocols(names.iter().map(|name| protocol(name)))
+            server.protocols(names.iter().map(|name| named(Protocol::ALL, name)))
         });
         server = with(server, self.events, |server, names| {
-            server.events(names.iter().map(|name| event_kind(name)))
+            let all = [EventKind::DEFAULT, &[EventKind::AgentCore]].concat();
+            server.events(names.iter().map(|name| named(&all, name)))
         });
         server = with(server, self.auth, |server, auth| server.auth(auth.auth()));
         server = with(server, self.idempotency, |server, kind| {
@@ -135,7 +137,10 @@ impl Description {
         });
         let secrets = match (self.secrets, self.store) {
             (Some(fixed), None) => Secrets::fixed(fixed),
-            (None, Some(values)) => Secrets::from_store(DescribedStore::of(values)),
+            (None, Some(values)) => Secrets::from_store(DescribedStore {
+                values,
+                reads: AtomicUsize::new(0),
+            }),
             (None, None) => return server,
             (Some(_), Some(_)) => panic!("a server has either [secrets] or [store]"),
         };
@@ -170,41 +175,29 @@ impl ToolSet {
     }
 }
 
-fn protocol(name: &str) -> Protocol {
-    let mut all = Protocol::ALL.iter().copied();
-    all.find(|protocol| format!("{protocol:?}") == name)
-        .unwrap_or_else(|| panic!("there is no protocol '{name}'"))
-}
-
-fn event_kind(name: &str) -> EventKind {
-    let mut kinds = EventKind::DEFAULT
-        .iter()
-        .chain(&[EventKind::AgentCore])
-        .copied();
-    kinds
-        .find(|kind| format!("{kind:?}") == name)
-        .unwrap_or_else(|| panic!("there is no kind of events '{name}'"))
+/// Returns the one of these values that has this name in Rust.
+fn named<T: Copy + Debug>(all: &[T], name: &str) -> T {
+    let mut all = all.iter().copied();
+    all.find(|it| format!("{it:?}") == name)
+        .unwrap_or_else(|| panic!("there is no '{name}'"))
 }
 
 impl AuthDescription {
     fn auth(self) -> Auth {
         let keys = self.api_keys.map(ApiKeys::with_ids);
-        let auth = keys.map_or_else(Auth::none, Auth::from);
-        let auth = if self.gateway {
-            auth.or(Gateway::new())
-        } else {
-            auth
-        };
-        let Some(ids) = self.jwt_secrets else {
-            return auth;
-        };
-        let audiences = self.audiences.into_iter();
-        let jwt = audiences.fold(Jwt::with_secret_ids(ids), Jwt::audience);
-        auth.or(if self.subject_is_user {
-            jwt.subject_is_user()
-        } else {
-            jwt
-        })
+        let mut auth = keys.map_or_else(Auth::none, Auth::from);
+        if self.gateway {
+            auth = auth.or(Gateway::new());
+        }
+        if let Some(ids) = self.jwt_secrets {
+            let audiences = self.audiences.into_iter();
+            let mut jwt = audiences.fold(Jwt::with_secret_ids(ids), Jwt::audience);
+            if self.subject_is_user {
+                jwt = jwt.subject_is_user();
+            }
+            auth = auth.or(jwt);
+        }
+        auth
     }
 }
 
@@ -228,13 +221,6 @@ fn provider(name: &str) -> Provider {
 struct DescribedStore {
     values: BTreeMap<String, StoredValue>,
     reads: AtomicUsize,
-}
-
-impl DescribedStore {
-    fn of(values: BTreeMap<String, StoredValue>) -> Self {
-        let reads = AtomicUsize::new(0);
-        Self { values, reads }
-    }
 }
 
 impl StoredValue {
