@@ -3,13 +3,13 @@
 //! `jsonwebtoken` parses the token and checks its signature. The claims are checked here, against
 //! the time of the call instead of the machine's clock, so that recorded events are reproducible.
 
-use std::{collections::HashMap, sync::Arc, time::SystemTime};
+use std::{sync::Arc, time::SystemTime};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, crypto::aws_lc, errors::ErrorKind,
 };
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{CredentialCheck, api_keys::SecretRotation};
@@ -168,7 +168,7 @@ fn claims_of(token: &[u8], secret: &str) -> Result<Claims, &'static str> {
     // RFC 7515, 4.1.11: `crit` lists extensions that must be understood; none is supported.
     // `jsonwebtoken` takes a `null` for no list.
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
-    let header: Option<HashMap<String, IgnoredAny>> = decoded(header);
+    let header: Option<Map<String, Value>> = decoded(header);
     if header.is_none_or(|it| it.contains_key("crit")) {
         return Err("the JWT has a crit header");
     }

@@ -35,8 +35,8 @@ use crate::{
 /// Adds the routes of a protocol.
 pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
-    let routes = P::DECLARATION.routes.iter().chain(P::DECLARATION.aliases);
-    routes.fold(router, |router, route| {
+    let all = P::DECLARATION.routes.iter().chain(P::DECLARATION.aliases);
+    all.fold(router, |router, route| {
         let handler = |purpose: Purpose| {
             let protocol = Arc::clone(&protocol);
             move |State(app): State<Arc<AppState>>, request: Request| {

@@ -185,7 +185,7 @@ pub(crate) struct State {
 impl Shared {
     async fn check(&self) -> Result<(), StoreError> {
         if self.0.is_silent.load(Ordering::SeqCst) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         self.0.error.lock().unwrap().clone().map_or(Ok(()), Err)
     }

@@ -120,7 +120,7 @@ pub(crate) fn key_of(name: &str) -> String {
         let keeps_empty = name.contains("__");
         let words = key.split('_').filter(|it| keeps_empty || !it.is_empty());
         let words: Vec<_> = words.collect();
-        key = words.join("_").trim_matches('_').to_owned();
+        words.join("_").trim_matches('_').clone_into(&mut key);
     }
     if !key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_') {
         key.insert(0, '_');

@@ -173,7 +173,7 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
     }
 }
 
-impl<'a> CallResult<'a> {
+impl CallResult<'_> {
     fn of(format: &McpFormat, content: Vec<Value>, meta: Value) -> Self {
         Self {
             result_type: format.is_modern().then_some("complete"),

@@ -27,8 +27,9 @@ pub(super) fn secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
         }
         #[cfg(feature = "secrets-manager")]
         Some("secrets-manager") => {
-            let store = crate::secrets::SecretsManager::new().prefix(prefix.unwrap_or_default());
-            Secrets::from_store(json.into_iter().fold(store, |it, name| it.json(name)))
+            use crate::secrets::SecretsManager;
+            let store = SecretsManager::new().prefix(prefix.unwrap_or_default());
+            Secrets::from_store(json.into_iter().fold(store, SecretsManager::json))
         }
         Some("none") => Secrets::none(),
         Some(feature) => return without_feature(&format!("TOOLS_SECRETS={feature}"), feature),

@@ -212,6 +212,12 @@ impl<'s> Execution<'s> {
         {
             self.scenario.written(id, record, *over);
         }
+        // A suspended process reads it later.
+        if let (Request::Get(id), Response::Current(Some(record))) = (&sent.request, &response)
+            && !self.is_suspended(process)
+        {
+            self.scenario.read(process, id, record);
+        }
         match treatment {
             "late" => {}
             "repeated" => self.with(|network| network.sent.push(sent)),

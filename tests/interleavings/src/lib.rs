@@ -126,6 +126,9 @@ trait Scenario {
     /// Runs after a record was written, over another one or over none.
     fn written(&self, id: &str, record: &Record, over: Over);
 
+    /// Runs after a process has read a record.
+    fn read(&self, _process: usize, _id: &str, _record: &Record) {}
+
     /// Adds everything to a state's digest that later rules depend on.
     fn digest(&self, state: &mut dyn Hasher);
 

@@ -56,23 +56,25 @@ struct Tasks {
     ledger: Shared<Ledger>,
 }
 
-/// Runs the tool in its process, for an event that has arrived.
+/// Runs the tool in its process, for the event that arrives in a step.
 async fn act(
+    step: usize,
     event: usize,
     cx: Context,
     process: Connection,
     ledger: Shared<Ledger>,
 ) -> Result<Value, Failure> {
-    let begin = |network: &mut Network| ledger.with(|it| it.begin(event, network));
-    let begun = process.network.with(begin);
-    let Ok(number) = begun.map_err(|rule| process.network.violate(rule)) else {
+    let begin = |network: &mut Network| ledger.with(|it| it.begin(step, event, network));
+    let number = process.network.with(begin);
+    let Ok(number) = number.map_err(|rule| process.network.violate(rule)) else {
         return Ok(Value::Null);
     };
     let note = |result| ledger.with(|ledger| ledger.runs[number].result = Some(result));
     let result = served_run(number, &process, note).await;
-    if cx.is_cancelled() {
-        let kept = ledger.with(|ledger| ledger.stop(number));
-        process.network.check(kept);
+    let is_cancelled = cx.is_cancelled();
+    let kept = ledger.with(|ledger| ledger.stop(number, is_cancelled));
+    process.network.check(kept);
+    if is_cancelled {
         return Err(Failure::new(number.to_string()));
     }
     result
@@ -116,19 +118,20 @@ impl Tasks {
                 let Work(event) = step else {
                     unreachable!("a tool in the background runs for an event");
                 };
-                act(event, cx, connection.clone(), shared.clone())
+                act(number, event, cx, connection.clone(), shared.clone())
             };
             let tool = act_tool(is_at_most_once, run).background().timeout(LIMIT);
             let idempotency = Idempotency::in_store(process.clone());
             let server = Server::new(Toolkit::new([tool]).unwrap());
             let server = server.idempotency(idempotency).task_after(task_after);
-            let ledger = ledger.clone();
+            let (ledger, sender) = (ledger.clone(), process.clone());
             let function = function(server, process);
             function.on_task(move |event| {
                 let Call(call) = step else {
                     unreachable!("only calls become tasks");
                 };
-                ledger.with(|ledger| ledger.send(call, event));
+                let sent_at = sender.wall();
+                ledger.with(|ledger| ledger.send(call, event, sent_at));
             });
             function
         };
@@ -168,7 +171,8 @@ impl Scenario for Tasks {
                     ledger.with(|it| it.answer(call, &response, is_disturbed))
                 }
                 Work(event) => {
-                    if let Some(text) = ledger.with(|it| it.sent(event)) {
+                    let now = process.wall();
+                    if let Some(text) = ledger.with(|it| it.arrive(number, event, now)) {
                         // Nobody waits for the answer.
                         let _ = function.invoke(&text).await;
                     }
@@ -204,6 +208,18 @@ impl Scenario for Tasks {
     fn written(&self, id: &str, record: &Record, _: Over) {
         let written = self.ledger.with(|ledger| ledger.write(id, record));
         self.setup.network.check(written);
+    }
+
+    fn read(&self, process: usize, id: &str, record: &Record) {
+        let ended = self.setup.network.with(|network| network.ended.clone());
+        let mut steps = self.setup.calls.iter().zip(&self.steps).enumerate();
+        // Other steps of the process would read the record for themselves.
+        let is_other = |(number, (of, step)): (usize, (&usize, &Step))| {
+            *of == process && !ended.contains(&number) && !matches!(step, Work(_))
+        };
+        if process < self.setup.leads.len() && !steps.any(is_other) {
+            self.ledger.with(|ledger| ledger.read(id, record));
+        }
     }
 
     fn digest(&self, state: &mut dyn Hasher) {

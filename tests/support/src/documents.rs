@@ -200,14 +200,13 @@ pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
             Some(word) => Err(format!("`{word}` keeps the block from being compiled")),
             None => Ok(()),
         },
-        // Typed as they are printed. What they print is compared with the block right after them.
-        "console" => Ok(()),
+        // Commands are typed as they are printed, and what they print is compared with the block right
+        // after them; Python is run by the toolbox's tests.
+        "console" | "python" => Ok(()),
         "json" | "text" => match previous.filter(is_console) {
             Some(_) => Ok(()),
             None => Err("it is not what the commands right before it print".into()),
         },
-        // Run by the toolbox's tests.
-        "python" => Ok(()),
         "toml" => is_profile(block),
         language => Err(format!("no test covers the language `{language}`")),
     }

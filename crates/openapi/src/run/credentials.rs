@@ -157,7 +157,7 @@ impl Api {
         headers.insert("authorization", login.parse()?);
         let mut form = "grant_type=client_credentials".to_owned();
         if !scopes.is_empty() {
-            form += &format!("&scope={}", percent(&scopes));
+            form.extend(["&scope=", &percent(&scopes)]);
         }
         *request.body_mut() = Some(form.into());
         // A token more has no effect, so the request may be repeated.

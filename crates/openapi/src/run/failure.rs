@@ -119,7 +119,7 @@ fn prompt(error: &ApiError, plan: &ApiTool) -> Option<String> {
     let names = names.collect::<Vec<_>>().join(", ");
     let mut text = format!("The API's response: {body}");
     if !names.is_empty() {
-        text += &format!(" ({names})");
+        text.extend([" (", &names, ")"]);
     }
     Some(text)
 }

@@ -30,12 +30,12 @@ pub(super) fn request_of(plan: &RequestPlan, base: &str, input: Value) -> Result
             continue;
         };
         let (name, encoding) = (parameter.name(), parameter.encoding);
-        let plain = || simple(&value, encoding, str::to_owned);
+        let text = || simple(&value, encoding, str::to_owned);
         match parameter.place {
             Place::Path => fill(&mut path, parameter, &value)?,
             Place::Query => asked.extend(pairs(name, &value, encoding, parameter.reserved)),
-            Place::Header => add_header(&mut request, name, &plain())?,
-            Place::Cookie => add_cookie(&mut request, name, &for_cookie(&plain()))?,
+            Place::Header => add_header(&mut request, name, &text())?,
+            Place::Cookie => add_cookie(&mut request, name, &for_cookie(&text()))?,
         }
     }
     *request.url_mut() = url_of(base, &path, &asked)?;

@@ -300,7 +300,7 @@ async fn the_outcome_of_a_stream_obeys_the_limits_of_its_call_and_is_logged_at_i
         });
         let deadline = SystemTime::now() + Duration::from_millis(time);
         let invocation = Invocation {
-            max_response_size: size,
+            max_response_size: Some(size),
             deadline: Some(deadline),
             ..streaming()
         };

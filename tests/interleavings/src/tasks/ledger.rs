@@ -3,12 +3,16 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
+    time::{Duration, SystemTime},
 };
 
 use lambda_tools::store::{Field, Record};
 use serde_json::Value;
 
 use crate::{network::Network, number_of};
+
+/// The time within which a task has to start.
+const LONGEST_QUEUE: Duration = Duration::from_mins(5);
 
 /// A run of the tool.
 #[derive(Default, Hash)]
@@ -18,6 +22,8 @@ pub(super) struct Run {
     has_acted: bool,
     /// The end that the tool caused: `value`, `failure`, `retry` or `panic`.
     pub(super) result: Option<String>,
+    /// True if its process has read that the task is cancelled.
+    is_told: bool,
 }
 
 /// An event with which the function invokes itself.
@@ -27,6 +33,8 @@ struct Event {
     task: String,
     /// The number of the task's call id.
     call: usize,
+    /// By the clock of its sender.
+    sent_at: SystemTime,
 }
 
 /// A task that a client knows.
@@ -47,6 +55,8 @@ pub(super) struct Ledger {
     told: Vec<Told>,
     /// The ids of the tasks whose end is recorded.
     ended: BTreeSet<String>,
+    /// The steps that were too late to start a task.
+    late: BTreeSet<usize>,
     /// The newest task of each record.
     newest: BTreeMap<String, String>,
 }
@@ -58,40 +68,74 @@ fn rule(holds: bool, text: impl Into<String>) -> Broken {
     if holds { Ok(()) } else { Err(text.into()) }
 }
 
+/// Returns the call in a record, and the id of its task.
+fn task_in(key: &str, record: &Record) -> Option<(Value, String)> {
+    let mut fields = record.fields.iter();
+    let call = fields.find_map(|(name, value)| match value {
+        Field::Text(text) if *name == "call" => serde_json::from_str::<Value>(text).ok(),
+        _ => None,
+    })?;
+    let id = format!("{key}{}", call["task"]["id"].as_str()?);
+    Some((call, id))
+}
+
+fn is_running(call: &Value) -> bool {
+    call["state"]["running"].is_object()
+}
+
 impl Ledger {
     /// Records that an event is sent for the task of a call.
-    pub(super) fn send(&mut self, call: usize, text: String) {
+    pub(super) fn send(&mut self, call: usize, text: String, sent_at: SystemTime) {
         let event: Value = serde_json::from_str(&text).expect("events are JSON");
         let task = event["lambda_tools"]["task"].as_str().unwrap().to_owned();
-        self.events.push(Event { text, task, call });
+        self.events.push(Event {
+            text,
+            task,
+            call,
+            sent_at,
+        });
     }
 
-    /// Returns the event with this number, if it was sent.
-    pub(super) fn sent(&self, event: usize) -> Option<String> {
-        Some(self.events.get(event)?.text.clone())
+    /// Records that an event arrives in a step, at a time by the clock of its process. Returns the
+    /// event, if it was sent.
+    pub(super) fn arrive(&mut self, step: usize, event: usize, now: SystemTime) -> Option<String> {
+        let event = self.events.get(event)?;
+        if now > event.sent_at + LONGEST_QUEUE {
+            self.late.insert(step);
+        }
+        Some(event.text.clone())
     }
 
     /// Records that the record of a task was written.
     pub(super) fn write(&mut self, key: &str, record: &Record) -> Broken {
-        let mut fields = record.fields.iter();
-        let call = fields.find_map(|(name, value)| match value {
-            Field::Text(text) if *name == "call" => serde_json::from_str::<Value>(text).ok(),
-            _ => None,
-        });
-        let call = call.unwrap_or_default();
-        let Some(id) = call["task"]["id"].as_str() else {
+        let Some((call, id)) = task_in(key, record) else {
             return Ok(());
         };
-        let id = format!("{key}{id}");
         self.newest.insert(key.to_owned(), id.clone());
-        let is_running = call["state"]["running"].is_object();
-        let is_first = is_running || self.ended.insert(id);
+        let is_first = is_running(&call) || self.ended.insert(id);
         rule(is_first, "a task's end is recorded twice")
     }
 
-    /// Records that the tool starts for an event, and returns the number of the run.
-    pub(super) fn begin(&mut self, event: usize, network: &Network) -> Result<usize, String> {
+    /// Records that the process of a task's run has read the task's record.
+    pub(super) fn read(&mut self, key: &str, record: &Record) {
+        let Some((call, id)) = task_in(key, record) else {
+            return;
+        };
+        let is_told = is_running(&call) && call["task"]["is_cancelled"] == true;
+        for run in &mut self.runs {
+            run.is_told |= is_told && self.events[run.event].task == id;
+        }
+    }
+
+    /// Records that the tool starts in a step, for an event, and returns the number of the run.
+    pub(super) fn begin(
+        &mut self,
+        step: usize,
+        event: usize,
+        network: &Network,
+    ) -> Result<usize, String> {
         let Event { task, call, .. } = &self.events[event];
+        rule(!self.late.contains(&step), "a task starts too late")?;
         let mut runs = self.runs.iter();
         let is_same = |run: &Run| self.events[run.event].task == *task;
         rule(!runs.any(is_same), "a task runs twice")?;
@@ -109,9 +153,12 @@ impl Ledger {
         Ok(self.runs.len() - 1)
     }
 
-    /// Records that a run learns that its task is cancelled: it does nothing more, and fails.
-    pub(super) fn stop(&mut self, run: usize) -> Broken {
+    /// Records that a run learns whether its task is cancelled: then it does nothing more, and fails.
+    pub(super) fn stop(&mut self, run: usize, is_cancelled: bool) -> Broken {
         let run = &mut self.runs[run];
+        if !is_cancelled {
+            return rule(!run.is_told, "a cancelled task goes on");
+        }
         run.result = Some("failure".to_owned());
         let task = &self.events[run.event].task;
         let mut told = self.told.iter();
@@ -243,8 +290,9 @@ impl Ledger {
         for event in &self.events {
             let is_newest = self.newest.values().any(|it| *it == event.task);
             let has_ended = self.ended.contains(&event.task);
-            (event.call, is_newest, has_ended).hash(&mut state);
+            (event.call, event.sent_at, is_newest, has_ended).hash(&mut state);
         }
+        self.late.hash(&mut state);
         for told in &self.told {
             (event_of(&told.id), told.is_cancelled, &told.end).hash(&mut state);
         }

@@ -145,7 +145,7 @@ impl<'a> Exchange<'a> {
             // The error that names the revisions with `_meta`.
             _ if self.response["error"]["code"] == -32022 => NEWEST,
             "2024-11-05" => OLDEST,
-            named => *REVISIONS.iter().find(|it| **it == named).unwrap_or(&NEWEST),
+            named => REVISIONS.iter().find(|it| **it == named).unwrap_or(&NEWEST),
         }
     }
 
