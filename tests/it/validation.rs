@@ -174,7 +174,7 @@ async fn the_number_and_the_length_of_messages_are_limited() {
     let schema = json!({"type": "object", "additionalProperties": false,
                         "properties": {"a": {"description": "A."}}});
     let many = |count: usize| -> Value { (0..count).map(|i| (format!("k{i}"), 1)).collect() };
-    let errors = messages_of(schema.clone(), many(50_000)).await;
+    let errors = messages_of(schema.clone(), many(500)).await;
     assert_eq!(errors.len(), 101);
     let errors = messages_of(schema, many(100)).await;
     assert!(!errors.contains_key("…"), "exactly the maximum number");

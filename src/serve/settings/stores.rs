@@ -10,8 +10,8 @@ pub(super) fn secrets(on_lambda: bool) -> Result<Secrets, InvalidSetting> {
     let has_prefix = store == Some("secrets-manager") && prefix.is_some();
     if json.is_some() && (has_prefix || store == Some("parameter-store")) {
         return invalid(
-            "TOOLS_SECRETS_JSON names the JSON secret with all secrets: it is for \
-             TOOLS_SECRETS=secrets-manager, and it and TOOLS_SECRETS_PREFIX are mutually exclusive",
+            "TOOLS_SECRETS_JSON is for TOOLS_SECRETS=secrets-manager without TOOLS_SECRETS_PREFIX: it \
+             names one secret that has the values of all",
         );
     }
     let secrets = match store {

@@ -32,7 +32,10 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
-    sync::mpsc,
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -158,10 +161,16 @@ pub fn fed(command: &mut Command, input: &str) -> Output {
     output
 }
 
-/// Returns a loopback address that is free until a program listens there.
+/// Returns a loopback address that is free until a program listens there. Its port is below those that
+/// Linux chooses by itself, so that no server of another test gets it first.
 pub fn free_address() -> SocketAddr {
-    let probe = TcpListener::bind("127.0.0.1:0").unwrap();
-    probe.local_addr().unwrap()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut ports = std::iter::repeat_with(|| {
+        let next = std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed);
+        u16::try_from(20_000 + next * 37 % 10_000).unwrap()
+    });
+    let free = ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    free.unwrap().local_addr().unwrap()
 }
 
 /// A process and its output. It is killed when dropped, also when the test panics.

@@ -88,7 +88,7 @@ const INVALID: [&str; 36] = [
     "TOOLS_SECRETS=vault => must be environment, parameter-store, secrets-manager or none",
     "TOOLS_SECRETS=parameter-store => needs the cargo feature 'parameter-store'",
     "TOOLS_SECRETS_FROM_CALLS=maybe => must be yes or no",
-    "TOOLS_SECRETS=secrets-manager; TOOLS_SECRETS_PREFIX=a/; TOOLS_SECRETS_JSON=a => exclusive",
+    "TOOLS_SECRETS=secrets-manager; TOOLS_SECRETS_PREFIX=a/; TOOLS_SECRETS_JSON=a => without TOOLS_SECRETS_PREFIX",
     "TOOLS_SIGN_IN_PROVIDER=x => must be cognito, entra, github, google or openid",
     "TOOLS_STREAMING=x => TOOLS_STREAMING has 'x', but may only have",
     "TOOLS_STREAMING=http-api => only responses to function-url and rest-api can be streams",
