@@ -23,7 +23,9 @@ use std::{
 };
 
 use axum::Router;
+use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode};
+use lambda_http::lambda_runtime::{Context, Diagnostic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -171,15 +173,18 @@ impl LambdaFunction {
         event: &str,
         client_context: &str,
     ) -> Result<Value, crate::Error> {
-        let mut context = lambda_http::lambda_runtime::Context::default();
+        let mut context = Context::default();
         event::read_client_context(client_context.as_bytes(), &mut context);
         let router = self.router.clone();
-        let json = match event::invoke(&self.app, router, event, context, false).await {
-            Ok(EventResponse::Whole(json)) => Ok(json),
-            Ok(EventResponse::Stream(response)) => response.whole().await,
-            Err(error) => Err(error),
+        let json = async {
+            match event::invoke(&self.app, router, event, context, false).await? {
+                EventResponse::Whole(json) => Ok(json),
+                EventResponse::Stream(response) => response.whole().await,
+            }
         };
-        let json = json.map_err(|error| error.error_message)?;
+        // Tests may spawn it, and its type is deeper than the compiler's usual limit.
+        let json = json.boxed().await;
+        let json = json.map_err(|error: Diagnostic| error.error_message)?;
         Ok(serde_json::from_slice(&json)?)
     }
 

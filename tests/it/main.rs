@@ -2,9 +2,6 @@
 //!
 //! They run with any features; a test that needs one is compiled only with it.
 
-// With few Cargo features, a future that is spawned here has types deeper than the usual limit.
-#![recursion_limit = "256"]
-
 mod agentcore_list;
 mod asking;
 mod authentication;

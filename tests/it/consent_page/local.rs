@@ -82,6 +82,7 @@ impl Local {
         Self(Self::start(setup).unwrap())
     }
 
+    #[cfg(all(feature = "client", feature = "jwt"))]
     pub(crate) fn with_oauth(oauth: OAuth) -> Self {
         Self::with(Setup {
             oauth,
