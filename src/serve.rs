@@ -87,6 +87,9 @@ async fn serve_requests(server: Server) -> Result<(), Error> {
 /// }
 /// ```
 ///
+/// On Lambda, the variable `_X_AMZN_TRACE_ID` is not set for each event, so AWS's SDKs pass on no
+/// trace.
+///
 /// # Errors
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {

@@ -40,8 +40,9 @@ pub(crate) fn fingerprint_of(
     call_id: &str,
     credentials: &[(&str, &Secret)],
 ) -> String {
-    let (tool, input) = (tool.to_string(), canonical(input));
-    let mut texts = vec![Some(&*tool), user, Some(&*input)];
+    let (tool, mut json) = (tool.to_string(), String::new());
+    write_canonical(input, &mut json);
+    let mut texts = vec![Some(&*tool), user, Some(&*json)];
     if !credentials.is_empty() {
         // A salt, so that a reader of the store cannot try a list of secrets against all calls at
         // once.
@@ -55,8 +56,11 @@ pub(crate) fn fingerprint_of(
 
 /// Returns the SHA-256 of the canonical JSON of values.
 pub(crate) fn digest_of(values: &[&Value]) -> String {
-    let texts: String = values.iter().map(|it| canonical(it)).collect();
-    text::hex(&Sha256::digest(texts))
+    let mut json = String::new();
+    for value in values {
+        write_canonical(value, &mut json);
+    }
+    text::hex(&Sha256::digest(json))
 }
 
 /// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
@@ -75,24 +79,32 @@ fn hash_of(texts: &[Option<&str>]) -> String {
     text::hex(&hash.finalize())
 }
 
-/// Returns the value as JSON without spaces, with the fields of objects sorted, and a comma after each
+/// Writes a value as JSON without spaces, with the fields of objects sorted, and a comma after each
 /// item.
 ///
 /// RFC 8785 would convert all numbers to doubles, which makes some large integers equal.
-fn canonical(value: &Value) -> String {
+fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(name, it)| format!("{}:{},", json!(name), canonical(it)));
-            let mut sorted: Vec<_> = fields.collect();
-            sorted.sort_unstable();
-            format!("{{{}}}", sorted.concat())
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            out.push('{');
+            for (name, value) in fields {
+                out.extend([&*json!(name).to_string(), ":"]);
+                write_canonical(value, out);
+                out.push(',');
+            }
+            out.push('}');
         }
         Value::Array(items) => {
-            let items = items.iter().map(|it| canonical(it) + ",");
-            format!("[{}]", items.collect::<String>())
+            out.push('[');
+            for item in items {
+                write_canonical(item, out);
+                out.push(',');
+            }
+            out.push(']');
         }
-        scalar => scalar.to_string(),
+        scalar => *out += &scalar.to_string(),
     }
 }
 

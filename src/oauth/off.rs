@@ -11,7 +11,7 @@ mod grant_request;
 use std::{iter::Empty, sync::Arc};
 
 use crate::{
-    AuthorizationRequirement, Secret, StoreError, clock::Clock, hosts::PublicUrl, oauth::Challenge,
+    AuthorizationRequirement, Secret, StoreError, clock::Clock, hosts::PublicUrl,
     secrets::SecretCache,
 };
 pub(crate) use grant_request::{Challenge, GrantRequest};

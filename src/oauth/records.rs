@@ -80,7 +80,8 @@ impl Records {
         Ok(outcome == PutOutcome::Written)
     }
 
-    /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another request has replaced the record in the meantime.
+    /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another
+    /// request has replaced the record in the meantime.
     pub(crate) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
         id: &str,

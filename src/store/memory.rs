@@ -10,11 +10,14 @@ use std::{
     collections::HashMap,
     future::ready,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
 
 use super::{Field, PutOutcome, Record, Store, StoreFuture, Write};
 use crate::StoreError;
+
+/// The time between two warnings.
+const PAUSE: Duration = Duration::from_mins(1);
 
 /// The capacity of a [`Memory`].
 #[derive(Clone, Copy)]
@@ -46,6 +49,8 @@ struct Records {
     bytes: usize,
     /// The number of records written so far.
     written: u64,
+    /// The time of the last warning of forgotten records.
+    warned_at: Option<Instant>,
 }
 
 impl Store for Memory {
@@ -131,7 +136,7 @@ impl Records {
         let fits = |(count, held): (usize, usize), share: usize| {
             count < limits.records / share && held + bytes <= limits.bytes / share
         };
-        if !is_anyones && fits(self.size(), 1) {
+        if fits(self.size(), 1 + usize::from(is_anyones)) {
             return Ok(());
         }
         self.by_id.retain(|_, (_, it)| !it.is_free(now));
@@ -148,7 +153,10 @@ impl Records {
         if fits(self.size(), 1) {
             return Ok(());
         }
-        tracing::warn!("{}", limits.forgotten);
+        if self.warned_at.is_none_or(|it| it.elapsed() >= PAUSE) {
+            self.warned_at = Some(Instant::now());
+            tracing::warn!("{}", limits.forgotten);
+        }
         let forgettable = self.by_id.iter();
         let forgettable = forgettable.filter(|(id, (_, it))| (limits.may_forget)(id, it));
         let numbered = forgettable.map(|(id, (number, _))| (*number, id.clone()));

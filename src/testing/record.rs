@@ -43,10 +43,11 @@ use crate::{
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because
 /// gateways, proxies and clients put credentials into headers of any name.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 11] = [
     "accept",
     "access-control-request-headers",
     "access-control-request-method",
+    "content-encoding",
     "content-length",
     "content-type",
     "host",

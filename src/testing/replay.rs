@@ -79,8 +79,12 @@ async fn replay_one(
     name: &str,
     update: bool,
 ) -> Result<(), crate::Error> {
-    let event = fs::read_to_string(format!("{name}.json"))
-        .map_err(|_| "there is an expected file or a client context, but no event to read")?;
+    let event = fs::read_to_string(format!("{name}.json")).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            "there is an expected file or a client context, but no event".to_owned()
+        }
+        _ => error.to_string(),
+    })?;
     let client_context = fs::read_to_string(format!("{name}.client-context.json"));
     let client_context = client_context.or_else(|error| match error.kind() {
         // Most events have none.

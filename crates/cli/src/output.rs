@@ -38,7 +38,12 @@ pub(crate) fn say(line: &str) {
 
 /// Prints a line to stdout, unless nobody reads it.
 pub(crate) fn print(line: &str) {
-    _ = writeln!(io::stdout(), "{}", shown(line));
+    if let Err(error) = writeln!(io::stdout(), "{}", shown(line))
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        say(&format!("stdout cannot be written: {error}"));
+        std::process::exit(1);
+    }
 }
 
 /// Returns a line without what a terminal would obey: control characters, and marks that break lines

@@ -7,10 +7,11 @@
 use std::{
     cell::{Cell, RefCell},
     fmt,
+    sync::LazyLock,
 };
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::text::{LONGEST_NAME, clipped};
 
@@ -243,7 +244,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             _ => Map::with_capacity(1),
         };
         while let Some(name) = fields.next_key::<String>()? {
-            if name == NUMBER && object.is_empty() {
+            if name == NUMBER && object.is_empty() && *NUMBERS_ARE_MAPS {
                 let digits: String = fields.next_value()?;
                 let number = digits.parse().map_err(A::Error::custom)?;
                 return Ok(Value::Number(number));
@@ -267,8 +268,15 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 }
 
 /// The only key of the map that a number is if another crate in the program enables `serde_json`'s
-/// feature `arbitrary_precision`. No client sends such a map.
+/// feature `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
+
+/// True if that feature is enabled: only then does a number keep its digits. Otherwise, an object
+/// with this key is an object.
+static NUMBERS_ARE_MAPS: LazyLock<bool> = LazyLock::new(|| {
+    let number = "1.10".parse::<Number>();
+    number.is_ok_and(|number| number.to_string() == "1.10")
+});
 
 impl JsonScope {
     fn of_field(&self, name: &str) -> Option<&Self> {
@@ -326,6 +334,14 @@ mod tests {
         // A value of the wrong type keeps its type.
         let value = value_of(r#"{"id": [1, 2], "context": [{"secrets": 1}]}"#);
         assert_eq!(value, json!({"id": [], "context": []}));
+    }
+
+    #[test]
+    fn an_object_with_a_private_name_of_serde_json_stays_one() {
+        let body = r#"{"input": {"$serde_json::private::Number": "5"}}"#;
+        let value = read(body.as_bytes(), &CALL, MAX).ok().unwrap();
+        let expected: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(value, expected);
     }
 
     #[test]

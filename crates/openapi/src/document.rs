@@ -3,7 +3,7 @@
 //! It stays a [`Value`]: a typed model of the format would refuse a whole document for one mistake
 //! anywhere in it, and real documents have some.
 
-use std::iter;
+use std::{collections::HashMap, iter, sync::OnceLock};
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -13,9 +13,10 @@ use crate::OpenApiError;
 /// The maximum number of references that lead to each other.
 const LONGEST_CHAIN: usize = 32;
 
-/// A document of OpenAPI 3.0, 3.1 or 3.2, without references to other files.
+/// A document of OpenAPI 3.0, 3.1 or 3.2, without references to other files, and its anchors once they
+/// are needed.
 #[derive(Clone, Debug)]
-pub(crate) struct Document(Value);
+pub(crate) struct Document(Value, OnceLock<HashMap<String, String>>);
 
 impl Document {
     pub(crate) fn new(root: Value) -> Result<Self, OpenApiError> {
@@ -39,7 +40,7 @@ impl Document {
                  for example with `npx @redocly/cli bundle`"
             )));
         }
-        Ok(Self(root))
+        Ok(Self(root, OnceLock::new()))
     }
 
     pub(crate) fn root(&self) -> &Value {
@@ -58,7 +59,8 @@ impl Document {
         if pointer.is_empty() || pointer.starts_with('/') {
             return self.0.pointer(&pointer);
         }
-        values_in(&self.0).find(|it| it["$anchor"] == *pointer)
+        let anchors = self.1.get_or_init(|| anchors_in(&self.0));
+        self.0.pointer(anchors.get(&*pointer)?)
     }
 
     /// Follows a value's references. `None` if one leads nowhere.
@@ -72,6 +74,23 @@ impl Document {
         }
         None
     }
+}
+
+/// Returns pointers to the schemas with an `$anchor`.
+fn anchors_in(root: &Value) -> HashMap<String, String> {
+    let mut anchors = HashMap::new();
+    let mut pending = vec![(String::new(), root)];
+    while let Some((pointer, value)) = pending.pop() {
+        if let Some(name) = value.get("$anchor").and_then(Value::as_str) {
+            anchors.insert(name.to_owned(), pointer.clone());
+        }
+        let fields = value.as_object().into_iter().flatten();
+        let fields = fields.map(|(name, it)| (name.replace('~', "~0").replace('/', "~1"), it));
+        let items = value.as_array().into_iter().flatten().enumerate();
+        let below = fields.chain(items.map(|(index, it)| (index.to_string(), it)));
+        pending.extend(below.map(|(name, it)| (format!("{pointer}/{name}"), it)));
+    }
+    anchors
 }
 
 /// Returns the target of a reference object.

@@ -131,7 +131,8 @@ impl AuthorizationServer {
         old: &Identity,
     ) -> Result<Identity, FlowError> {
         let (provider, names) = (self.provider(), &self.settings.claims);
-        let urls = provider.urls().await?;
+        let urls = provider.urls().await;
+        let urls = urls.map_err(|error| error.into_store_error(provider.id()))?;
         let (IdentitySource::IdToken(tokens), Some(url)) = (&self.settings.source, &urls.userinfo)
         else {
             return Ok(old.clone());

@@ -148,6 +148,7 @@ fn message_of(failure: &Failure) -> String {
 fn result_of(format: &McpFormat, outcome: &Outcome) -> Box<RawValue> {
     let format = McpFormat {
         revision: format.revision,
+        server_info: format.server_info.clone(),
         output: format.output,
         is_bare: true,
         ..McpFormat::default()

@@ -91,13 +91,15 @@ fn call_in(
 ) -> Result<Call, Refusal> {
     let headers = request.headers;
     let body = object(request.body, &BODY, request.max_values)?;
-    let (body, schema) = opened(format, body)?;
-    let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
+    let inner = body.get("request").and_then(Value::as_object);
+    let inner = inner.unwrap_or(&body);
+    let text = |name: &str| inner.get(name)?.as_str().map(str::to_owned);
     *names = RequestNames {
         tool: text("tool_id"),
         call_id: text("call_id"),
         trace_id: text("trace_id"),
     };
+    let (body, schema) = opened(format, body)?;
     let path = match format.dialect {
         Dialect::Header => "",
         _ => "request.",

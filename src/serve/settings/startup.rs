@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, env};
 use tracing::Level;
 
 use super::{
-    get,
+    get, list,
     variables::{VARIABLES, Values::Secret, is_on_lambda},
 };
 use crate::{Auth, EventKind, Server, assemble::declared_secrets, oauth::OAuth, text::closest};
@@ -62,9 +62,19 @@ pub(super) fn unknown(server: &Server) -> Vec<String> {
         return Vec::new();
     }
     let declared = declared_secrets(server);
-    names.retain(|name| !declared.contains(name));
+    // Also those that the server would read with other settings.
+    let lists = [
+        "TOOLS_API_KEY_IDS",
+        "TOOLS_JWT_SECRET_IDS",
+        "TOOLS_OAUTH_KEY_IDS",
+    ];
+    let ids = lists.map(|it| list(it, "").unwrap_or_default().join("|"));
+    let ids = ids.join("|");
+    let is_listed = |name: &str| ids.split('|').any(|id| id.trim() == name);
+    let is_unused = |name: &str| unused_kind(name, &auth).is_some();
+    names.retain(|name| !declared.contains(name) && (!is_listed(name) || is_unused(name)));
     let sentence = |name: String| {
-        if is_setting(&name)
+        if (is_setting(&name) || is_listed(&name))
             && let Some(kind) = unused_kind(&name, &auth)
         {
             return format!("{name} has no effect without TOOLS_AUTH={kind}");

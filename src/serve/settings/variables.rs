@@ -98,7 +98,9 @@ pub(crate) fn get(name: &str) -> Result<Option<String>, InvalidSetting> {
     let Some(value) = env::var_os(name).filter(|it| !it.is_empty()) else {
         return Ok(None);
     };
-    let value = value.to_string_lossy().into_owned();
+    let Ok(value) = value.into_string() else {
+        return invalid(format!("{name} is not UTF-8"));
+    };
     let rule = match values {
         OneOf(words) if !words.contains(&&*value) => alternatives(words),
         Seconds if value.parse::<u64>().is_err() => "a number of seconds".to_owned(),

@@ -252,6 +252,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_cut_when_its_secrets_are_gone() {
+        let secret = "zz8Zzz8zz8ZZ8zz8";
+        let redact = |text: &str| Some(text.replace(secret, "[secret]"));
+        for start in 580..600 {
+            let mut failure = Failure::new(format!("{}{secret}", ".".repeat(start)));
+            failure.0.longest_message = Some(600);
+            let message = failure.redacted(redact).message().to_owned();
+            assert!(message.len() <= 603 && !message.contains('z'), "{message}");
+        }
+    }
+
+    #[test]
     fn a_question_mark_hides_the_error_from_the_caller_and_keeps_it_for_the_log() {
         let failure = parse("x").unwrap_err();
         assert_eq!(failure.message(), "The tool could not complete the call");

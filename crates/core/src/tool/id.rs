@@ -117,7 +117,8 @@ fn is_qualified(text: &str) -> bool {
 /// Parses a version of one number or three, without leading zeros: Semantic Versioning 2.0.0,
 /// section 2.
 fn parse_version(text: &str) -> Result<Version, IdError> {
-    let numbers: Vec<_> = text.split('.').collect();
+    // A fourth number is one too many, however many follow.
+    let numbers: Vec<_> = text.splitn(4, '.').collect();
     let is_number = |it: &&str| {
         let is_digits = !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
         is_digits && (*it == "0" || !it.starts_with('0'))

@@ -86,8 +86,12 @@ impl Api {
                 } => add_header(&mut request, name, prefix, &value(secret)?)?,
                 Credential::Query { name, secret } => {
                     let secret = value(secret)?;
-                    let mut query = request.url_mut().query_pairs_mut();
-                    query.append_pair(name, secret.expose());
+                    let pair = format!("{}={}", percent(name), percent(secret.expose()));
+                    let url = request.url_mut();
+                    let query = url
+                        .query()
+                        .map_or(pair.clone(), |it| format!("{it}&{pair}"));
+                    url.set_query(Some(&query));
                 }
                 Credential::Cookie { name, secret } => {
                     add_cookie(&mut request, name, &cookie_value(name, &value(secret)?)?)?;

@@ -12,10 +12,9 @@ const LONGEST_WORD: usize = 15;
 
 /// The encodings of a value, the likeliest first. Percent-encoding is not among them: text is searched
 /// without it.
-pub(super) const ENCODINGS: [fn(&str) -> String; 13] = [
+pub(super) const ENCODINGS: [fn(&str) -> String; 12] = [
     str::to_owned,
     |value| in_json(&in_json(value)),
-    in_json,
     |value| without_quotes(&format!("{value:?}")),
     // In form encoding: every other plus sign is escaped itself.
     |value| value.replace(' ', "+"),

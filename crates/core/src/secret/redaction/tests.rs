@@ -54,8 +54,9 @@ fn a_secret_is_redacted_in_every_encoding() {
         }
     }
     let control = "a-key-\n\u{7f}-\u{1}";
-    let debug = format!("{control:?}");
-    assert_eq!(redacted(&debug, control), "\"[secret]\"");
+    for quoted in [format!("{control:?}"), Value::from(control).to_string()] {
+        assert_eq!(redacted(&quoted, control), "\"[secret]\"");
+    }
 }
 
 /// The sets of the URL standard, of RFC 3986 and of encoders: each escapes other characters.
