@@ -13,7 +13,7 @@ use lambda_tools::{
     secrets::{ParameterStore, Secrets, SecretsManager},
 };
 use serde_json::{Value, json};
-use test_support::aws::{AwsProxy, Emulator};
+use test_support::aws::{AwsProxy, emulated};
 
 use crate::{
     aws,
@@ -140,8 +140,7 @@ async fn messages(secrets: Secrets) -> (String, String) {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn secrets_are_found_by_id_and_with_a_prefix() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for service in BOTH {
         let prefix = service.path("prod/");
         service.put(&proxy, "KEY", "by id").await;
@@ -168,8 +167,7 @@ async fn secrets_are_found_by_id_and_with_a_prefix() {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn each_kind_of_error_has_its_own_message() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for service in BOTH {
         let secrets = || service.secrets(&proxy, &service.path("prod/"));
         let (undecryptable, failed) = match service {
@@ -202,8 +200,7 @@ async fn each_kind_of_error_has_its_own_message() {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn an_invalid_name_does_not_affect_others() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for service in BOTH {
         service.put(&proxy, "KEY", "value").await;
         let tools = vec![
@@ -223,8 +220,7 @@ async fn an_invalid_name_does_not_affect_others() {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn secrets_are_found_inside_json_and_in_bytes() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     let client = aws::secrets_manager(&proxy);
     let inside = json!({"KEY": "inside", "PORT": 5432, "NESTED": {"a": [1]}, "NONE": null});
     proxy.put_secret("tools", &inside.to_string()).await;
@@ -269,8 +265,7 @@ async fn secrets_are_found_inside_json_and_in_bytes() {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn a_denial_names_the_permission() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     let client = aws::secrets_manager(&proxy);
     let store = || SecretsManager::new().client(client.clone());
     let each = || Secrets::from_store(store().prefix("prod/"));

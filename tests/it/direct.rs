@@ -7,7 +7,6 @@ use lambda_tools::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use test_support::lambda::Platform;
 
 /// Chooses an outcome.
 #[derive(Deserialize, JsonSchema)]
@@ -41,22 +40,6 @@ async fn half_a_surrogate_pair_in_an_event_is_a_text() {
     let event = r#"{"tool_id": "T.Choose", "input": {"outcome": "\ud83d"}}"#;
     let answer = function.invoke(event).await.unwrap();
     assert_eq!(answer["error"]["message"], "There is no such outcome");
-}
-
-/// `events/direct` has the calls, which need no credentials, and `events/sources` the warm-ups.
-#[tokio::test]
-async fn calls_and_warm_ups_can_be_refused() {
-    let function = LambdaFunction::new(server().events([EventKind::FunctionUrl]));
-    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
-    for (event, kind) in [
-        (&*call("success"), "'direct'"),
-        (&ping, "'direct'"),
-        ("{}", "'warm-up'"),
-        (r#"{"warmer": true}"#, "'warm-up'"),
-    ] {
-        let error = function.invoke(event).await.unwrap_err();
-        assert!(error.to_string().contains(kind), "{error}");
-    }
 }
 
 #[tokio::test]
@@ -95,21 +78,6 @@ async fn a_server_without_oxp_answers_calls_as_events_only() {
         let event = crate::support::event(method, path, &call("success"));
         let response = function.respond(&event).await.unwrap();
         assert_eq!(response.status, 404, "{path}: {response:?}");
-    }
-}
-
-/// With `run`, the toolbox's tests check it.
-#[tokio::test]
-async fn with_serve_an_event_of_an_agentcore_gateway_is_refused() {
-    let mut command = crate::misbehaving_function::command();
-    let mut platform = Platform::start(&mut command, &[], &[]).await;
-    let call = json!({"tool_id": "Night.Leave"});
-    for (context, is_refused) in [
-        (r#"{"custom": {"bedrockAgentCoreToolName": "a___b"}}"#, true),
-        (r#"{"custom": {"other": "a___b"}}"#, false),
-    ] {
-        let (failed, answer, _) = platform.invoke_with(&call, context.as_bytes()).await;
-        assert_eq!(failed, is_refused, "{context} {answer}");
     }
 }
 

@@ -197,7 +197,7 @@ async fn an_instance_whose_clock_is_off_counts_in_the_window_that_it_shows() {
 #[cfg(feature = "dynamodb")]
 mod dynamodb {
     use lambda_tools::idempotency::DynamoDb;
-    use test_support::{aws::Emulator, dynamodb};
+    use test_support::{aws::emulated, dynamodb};
 
     use super::*;
     use crate::aws;
@@ -228,8 +228,7 @@ mod dynamodb {
     #[tokio::test]
     #[ignore = "needs moto; run tests/all"]
     async fn a_number_is_an_item_and_a_missing_permission_is_named() {
-        let emulator = Emulator::start().await;
-        let proxy = emulator.proxy().await;
+        let (_emulator, proxy) = emulated().await;
         proxy.create_table("calls").await;
         let store = DynamoDb::new("calls").client(aws::dynamodb(&proxy));
         let fixture = Fixture::new(&[Quota::per_day(2)], Idempotency::in_store(store));

@@ -23,6 +23,7 @@ use http::{HeaderMap, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use test_support::mcp::modern;
 use tower::ServiceExt;
 
 /// Creates a server that takes no setting from the environment of the tests, except for metrics.
@@ -122,25 +123,13 @@ pub(crate) async fn send(
 /// Calls a tool over MCP, revision 2026-07-28, with these params besides its name.
 pub(crate) async fn mcp_call(function: &LambdaFunction, tool: &str, mut params: Value) -> Value {
     params["name"] = tool.into();
-    let arguments = params["arguments"].take();
-    params["arguments"] = if arguments.is_null() {
-        json!({})
-    } else {
-        arguments
-    };
-    let meta = &mut params["_meta"];
-    meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
-    let capabilities = &mut meta["io.modelcontextprotocol/clientCapabilities"];
-    if capabilities.is_null() {
-        *capabilities = json!({});
+    let arguments = &mut params["arguments"];
+    if arguments.is_null() {
+        *arguments = json!({});
     }
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let headers = [
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", tool),
-    ];
+    let (headers, body) = modern("tools/call", params, json!({}));
+    let headers = headers.iter().map(|(name, value)| (*name, &**value));
+    let headers: Vec<_> = headers.collect();
     let response = post(function, "/mcp", &headers, &body).await;
     assert_eq!(response.status, 200, "{response:?}");
     response.body

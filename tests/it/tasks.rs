@@ -14,7 +14,7 @@ use lambda_tools::{
     testing::{ExpectedResponse, LambdaFunction},
 };
 use serde_json::{Value, json};
-use test_support::{Running, assert_program, mcp::MODERN, program};
+use test_support::{Running, assert_program, mcp::modern, program};
 
 use crate::support::post;
 
@@ -90,21 +90,9 @@ fn server(effects: &Arc<Effects>) -> Server {
 }
 
 /// Returns the headers and the body of a request of an MCP client that takes tasks.
-fn request(key: &str, method: &str, mut params: Value) -> (Vec<(&'static str, String)>, Value) {
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
-        json!({"extensions": {TASKS: {}}});
-    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
-    let name = params.get("name").or(params.get("taskId"));
-    let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
-    let headers = vec![
-        ("accept", "application/json, text/event-stream".to_owned()),
-        ("content-type", "application/json".to_owned()),
-        ("mcp-protocol-version", MODERN.to_owned()),
-        ("mcp-method", method.to_owned()),
-        ("mcp-name", name),
-        ("authorization", format!("Bearer {key}")),
-    ];
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+fn request(key: &str, method: &str, params: Value) -> (Vec<(&'static str, String)>, Value) {
+    let (mut headers, body) = modern(method, params, json!({"extensions": {TASKS: {}}}));
+    headers.push(("authorization", format!("Bearer {key}")));
     (headers, body)
 }
 

@@ -65,20 +65,6 @@ async fn a_call_brings_what_its_tool_needs() {
 }
 
 #[tokio::test]
-async fn a_rejection_is_data() {
-    let tea = json!({"article": "tea"});
-    for (tool, input, reason) in [
-        ("Shop.Show@1", json!({"artikel": "tea"}), "invalid_input"),
-        ("Shop.Show", tea, "missing_requirements"),
-        ("Shop", json!({}), "invalid_tool_id"),
-        ("Shop.Shoo", json!({}), "unknown_tool"),
-    ] {
-        let rejected = testing::call(shop(), tool, input).await.rejection();
-        assert_eq!(rejected.reason, reason);
-    }
-}
-
-#[tokio::test]
 async fn a_failure_is_the_tools_own() {
     let call = testing::call(shop(), "Shop.Show", json!({"article": "none"}));
     let call = call.user_id("u").token("shop", "t").secret("SHOP_KEY", "k");
@@ -246,7 +232,7 @@ mod apis {
 
     use axum::{Router, extract::Request, response::Response};
     use lambda_tools::{from_openapi::OpenApi, serve};
-    use test_support::{Running, Served, answer};
+    use test_support::{Running, Served, answer, call_at};
 
     use super::*;
 
@@ -297,9 +283,7 @@ mod apis {
         // One calls nothing.
         let inputs = ["1", "2", "echo"].map(|id| json!({"id": id}));
         for input in inputs.into_iter().chain([json!({})]) {
-            let body = json!({"tool_id": "Notes.Read", "input": input}).to_string();
-            let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-            request.body(body).send().await.unwrap();
+            call_at(&url, &json!({"tool_id": "Notes.Read", "input": input})).await;
         }
         drop(running);
         let mut recorded = BTreeMap::new();

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import httpx2
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
@@ -57,10 +57,7 @@ class Storage:
 
 
 async def outcome(mcp, tool, arguments):
-    try:
-        result = await mcp.call_tool(tool, arguments)
-    except MCPError as error:
-        return {"error": str(error)}
+    result = await mcp.call_tool(tool, arguments)
     return {"failure": result.content[0].text} if result.is_error else {"value": result.structured_content}
 
 
@@ -87,6 +84,6 @@ parser.add_argument("url")
 parser.add_argument("user")
 parser.add_argument("--mode", default="auto", help="auto or legacy")
 parser.add_argument("--tool")
-parser.add_argument("--arguments")
+parser.add_argument("--arguments", default="{}")
 parser.add_argument("--step-up", metavar="TOOL", help="then calls this tool, which needs another scope")
 asyncio.run(main(parser.parse_args()))

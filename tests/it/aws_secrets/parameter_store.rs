@@ -16,8 +16,7 @@ fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn parameters_have_any_type_and_are_found_by_name_or_arn() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for (name, kind, value) in [
         ("/prod/SECURE", "SecureString", "decrypted"),
         ("/prod/PLAIN", "String", "plain text"),
@@ -64,8 +63,7 @@ const REFUSALS: [(&str, &str, &str); 3] = [
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn a_refused_parameter_does_not_affect_others() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     let ids = ["A", "KMS_KEY", "Z"];
     for id in ids {
         let name = format!("/prod/{id}");
@@ -110,8 +108,7 @@ const PROGRAM: &str = "aws_secrets::parameter_store::revealing_program_of_tests"
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn settings_choose_the_store_its_prefix_and_its_endpoint() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     proxy
         .put_parameter("/my-stack/KEY", "SecureString", "from a setting")
         .await;

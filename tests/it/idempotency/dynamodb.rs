@@ -9,7 +9,7 @@ use lambda_tools::{
     store::{Count, Field, Over, PutOutcome, Record, Store, Write},
 };
 use test_support::{
-    aws::{AwsProxy, Emulator},
+    aws::{AwsProxy, Emulator, emulated},
     dynamodb,
 };
 
@@ -26,8 +26,7 @@ struct Stores {
 
 impl Stores {
     async fn start() -> Self {
-        let emulator = Emulator::start().await;
-        let proxy = emulator.proxy().await;
+        let (emulator, proxy) = emulated().await;
         proxy.create_table(TABLE).await;
         Self { proxy, emulator }
     }

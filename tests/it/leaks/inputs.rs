@@ -5,10 +5,10 @@ use std::fs::File;
 
 use lambda_tools::Protocol;
 use test_support::{
-    Running,
+    Running, call_at,
     lambda::{LONG, invoke_on},
     marks::Scratch,
-    mcp::MODERN,
+    mcp::modern,
 };
 
 use super::*;
@@ -91,23 +91,23 @@ fn posted(path: &str, headers: Value, body: String) -> Value {
 fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
     let (id, name) = (format!("Input.{tool}"), format!("Input_{tool}"));
     let call = json!({"tool_id": id, "input": input});
-    let rpc = |method: &str, params: Value| {
-        // OpenTool's id is that of the call.
+    // OpenTool's id is that of the call.
+    let number = || {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let id = NUMBER.fetch_add(1, Ordering::Relaxed);
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    };
+    let rpc = |method: &str, params: &Value| {
+        json!({"jsonrpc": "2.0", "id": number(), "method": method, "params": params}).to_string()
     };
     let both = json!({"accept": "application/json, text/event-stream"});
-    let mut params = json!({"name": name, "arguments": input});
-    let legacy = posted("/mcp", both.clone(), rpc("tools/call", params.clone()));
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let mut headers = both;
-    headers["mcp-protocol-version"] = MODERN.into();
-    headers["mcp-method"] = "tools/call".into();
-    headers["mcp-name"] = name.clone().into();
+    let params = json!({"name": name, "arguments": input});
+    let legacy = posted("/mcp", both, rpc("tools/call", &params));
+    let (headers, mut modern) = modern("tools/call", params, json!({}));
+    modern["id"] = number().into();
+    let headers: serde_json::Map<_, _> = headers
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
     let in_schema = |schema: &str| {
         let body = json!({"$schema": schema, "request": call});
         posted("/tools/call", json!({}), body.to_string())
@@ -118,9 +118,9 @@ fn in_every_protocol(tool: &str, input: &Value) -> Vec<Value> {
         in_schema("urn:oxp:1.0"),
         in_schema("otc://1.0"),
         posted(&format!("/tools/{id}/call"), json!({}), input.to_string()),
-        posted("/opentool/call", json!({}), rpc(&name, input.clone())),
+        posted("/opentool/call", json!({}), rpc(&name, input)),
         legacy,
-        posted("/mcp", headers, rpc("tools/call", params)),
+        posted("/mcp", headers.into(), modern.to_string()),
         // A direct call.
         call,
     ]
@@ -222,9 +222,7 @@ async fn the_local_server_shows_the_texts_of_panics_if_it_shows_calls() {
         command.env("LOG_CALLS", shows).env("NO_COLOR", "1");
         let (running, url) = Running::serving(&mut command);
         let input = json!({"way": "panic", "text": MARK});
-        let body = json!({"tool_id": "Input.Show", "input": input}).to_string();
-        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-        request.body(body).send().await.unwrap();
+        call_at(&url, &json!({"tool_id": "Input.Show", "input": input})).await;
         let line = running.line_with("a tool panicked", 5);
         assert!(line.contains("inputs.rs"), "{line}");
         assert_eq!(line.contains(MARK), is_shown, "{line}");

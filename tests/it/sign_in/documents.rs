@@ -369,7 +369,7 @@ mod long {
                 "--tool",
                 "Mail_Whose",
             ])
-            .args(["--arguments", "{}", "--metadata-url", ID]);
+            .args(["--metadata-url", ID]);
         let output = tokio::task::block_in_place(|| command.output()).unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -28,6 +28,13 @@ pub struct Emulator {
     url: String,
 }
 
+/// Starts an emulator, and a proxy for it.
+pub async fn emulated() -> (Emulator, AwsProxy) {
+    let emulator = Emulator::start().await;
+    let proxy = emulator.proxy().await;
+    (emulator, proxy)
+}
+
 impl Emulator {
     /// Panics if moto is not installed or does not listen.
     pub async fn start() -> Self {

@@ -57,6 +57,13 @@ pub fn files_below(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Calls a tool over OXP, at the URL of a server; returns the status and the body of the response.
+pub async fn call_at(url: &str, call: &serde_json::Value) -> (u16, serde_json::Value) {
+    let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+    let response = request.body(call.to_string()).send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
 /// Returns a program that `tests/all` installs.
 pub fn installed(program: &str) -> PathBuf {
     let path = repository("target/venv/bin").join(program);

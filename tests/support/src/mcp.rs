@@ -14,6 +14,33 @@ pub const MODERN: &str = "2026-07-28";
 /// The newest revision with `initialize`.
 pub const LEGACY: &str = "2025-11-25";
 
+/// Returns the headers and the body of a request of the current revision, by a client with these
+/// capabilities, unless the params have some.
+pub fn modern(
+    method: &str,
+    mut params: Value,
+    capabilities: Value,
+) -> (Vec<(&'static str, String)>, Value) {
+    let meta = &mut params["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+    let own = &mut meta["io.modelcontextprotocol/clientCapabilities"];
+    if own.is_null() {
+        *own = capabilities;
+    }
+    let name = params.get("name").or(params.get("taskId"));
+    let name = name.and_then(Value::as_str).unwrap_or_default();
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", method),
+        ("mcp-name", name),
+    ];
+    let headers = headers.map(|(name, value)| (name, value.to_owned()));
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    (headers.into(), body)
+}
+
 /// The API key of the toolbox that peers call.
 pub const KEY: &str = "right-0123456789";
 /// A key that it does not accept.

@@ -34,6 +34,7 @@ async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
     custom_domain["requestContext"]["domainName"] = "tools.lambda-url.example.com".into();
     let add = json!({"a": 10, "b": 5});
     let direct = json!({"tool_id": "Calculator.Add", "input": add});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let kinds = [
         ("rest-api", event("sources/rest-api"), &none),
         ("rest-api", event("sources/http-api.payload-1.0"), &none),
@@ -42,7 +43,9 @@ async fn a_function_accepts_only_the_kinds_of_events_in_its_setting() {
         ("function-url", event("sources/function-url"), &none),
         ("load-balancer", event("sources/alb"), &none),
         ("warm-up", json!({}), &none),
+        ("warm-up", json!({"warmer": true}), &none),
         ("direct", direct, &none),
+        ("direct", ping, &none),
         ("agentcore", add, &context("calc___Calculator_Add")),
     ];
     for setting in ["http-api,agentcore", ""] {

@@ -8,7 +8,7 @@ use std::fs;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use test_support::{
-    aws::{AwsProxy, Emulator},
+    aws::{AwsProxy, emulated},
     marks::{
         JWT, KEY, MARK, Scratch, TWILIO, assert_unmarked, marked_events, search, special_events,
     },
@@ -20,8 +20,7 @@ use events::Stub;
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn no_event_reveals_a_secret() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for (name, value) in [
         ("TWILIO_API_KEY", TWILIO),
         ("TOOLS_API_KEY", KEY),

@@ -20,7 +20,7 @@ use test_support::{
     aws::CREDENTIALS,
     dynamodb::DynamoDb,
     function_url::{End, Function, Limits, Treatment},
-    mcp::{LEGACY, MODERN},
+    mcp::{LEGACY, modern},
 };
 use tokio::task::JoinHandle;
 
@@ -75,7 +75,6 @@ impl Tools {
     /// Sends a request with JSON; returns the answer.
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Value {
         let mut request = reqwest::Client::new().post(format!("{}{path}", self.function.url));
-        request = request.header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -84,19 +83,10 @@ impl Tools {
     }
 
     /// Sends a request of an MCP client that takes tasks; returns the result.
-    async fn mcp(&self, method: &str, mut params: Value) -> Value {
-        let extensions = json!({"extensions": {TASKS: {}}});
-        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = extensions;
-        let name = params.get("name").or(params.get("taskId"));
-        let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let headers = [
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", MODERN),
-            ("mcp-method", method),
-            ("mcp-name", &name),
-        ];
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    async fn mcp(&self, method: &str, params: Value) -> Value {
+        let (headers, body) = modern(method, params, json!({"extensions": {TASKS: {}}}));
+        let headers = headers.iter().map(|(name, value)| (*name, &**value));
+        let headers: Vec<_> = headers.collect();
         self.post("/mcp", &headers, &body).await["result"].take()
     }
 
@@ -330,6 +320,7 @@ async fn legacy_call(tools: &Tools, tool: &str, input: &Value, call_id: Option<&
     }
     let headers = [
         ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
         ("mcp-protocol-version", LEGACY),
     ];
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});

@@ -8,7 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 use test_support::{
-    aws::{CREDENTIALS, Emulator},
+    aws::{CREDENTIALS, emulated},
+    call_at,
     documents::{quoted, table},
     lambda::{LONG, calling, event, invoke_on, request_id},
 };
@@ -128,8 +129,7 @@ fn assert_metrics(lines: &[Value]) {
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
 async fn the_log_and_the_metrics_match_the_tables() {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for (name, value) in [("TWILIO_API_KEY", TWILIO_KEY), ("TOOLS_API_KEY", KEY)] {
         proxy.put_secret(name, value).await;
     }
@@ -218,10 +218,7 @@ async fn inputs_and_outputs_can_be_shown_locally() {
     for (setting, is_shown) in [("yes", true), ("no", false)] {
         let (running, url) = Running::serving(toolbox().env("LOG_CALLS", setting));
         let body = json!({"tool_id": "Calculator.Add", "input": {"a": 8_675_000, "b": 309}});
-        let sent = reqwest::Client::new()
-            .post(format!("{url}/tools/call"))
-            .body(body.to_string());
-        assert_eq!(sent.send().await.unwrap().status(), 200);
+        assert_eq!(call_at(&url, &body).await.0, 200);
         let lines = running.end();
         let shows = |text: &str| lines.iter().any(|line| line.contains(text));
         assert_eq!(shows("8675000"), is_shown, "{lines:?}");

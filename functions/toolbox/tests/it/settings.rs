@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::json;
+use test_support::call_at;
 
 use crate::support::{Running, toolbox};
 
@@ -249,9 +250,7 @@ async fn the_owner_can_disable_secrets_in_calls() {
             ("TOOLS_SECRETS_FILE", "/nowhere"),
         ];
         let (_running, url) = Running::serving(toolbox().envs(settings));
-        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-        let answer = request.body(call.to_string()).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), status, "{setting}");
+        assert_eq!(call_at(&url, &call).await.0, status, "{setting}");
     }
 }
 

@@ -31,8 +31,7 @@ const NEEDED_BY_SEND: &str = "mail.send";
 fn seen_by(mode: &str, url: &str, user: &str) -> Value {
     let mut client = python("functions/toolbox/tests/mcp_oauth.py");
     client.args([&format!("{url}/mcp"), user, "--mode", mode]);
-    client.args(["--tool", "Mail_Whose", "--arguments", "{}"]);
-    json_of(client.args(["--step-up", "Mail_Send"]))
+    json_of(client.args(["--tool", "Mail_Whose", "--step-up", "Mail_Send"]))
 }
 
 /// Starts a server that accepts tokens of this provider which have a scope. Its tools say for whom they
@@ -72,13 +71,13 @@ async fn a_published_client_signs_its_user_in() {
 const TABLE: &str = "grants";
 const KEY: &str = "a-key-of-this-server-0123456789abcdef";
 
-/// Returns the settings of a server at which everyone may sign in, at this provider.
-fn variables(provider: &OpenId) -> [(&'static str, &str); 8] {
+/// Returns the settings of a server at which everyone may sign in, at the provider with this URL.
+pub(crate) fn variables(provider: &str) -> [(&'static str, &str); 8] {
     [
         ("TOOLS_AUTH", "sign-in"),
         ("TOOLS_OAUTH_KEY", KEY),
         ("TOOLS_SIGN_IN_PROVIDER", "openid"),
-        ("TOOLS_SIGN_IN_ISSUER", &provider.url),
+        ("TOOLS_SIGN_IN_ISSUER", provider),
         ("TOOLS_SIGN_IN_CLIENT_ID", "toolbox"),
         ("TOOLS_SIGN_IN_CLIENT_SECRET", "toolbox-secret"),
         ("TOOLS_SIGN_IN_ALLOW", "anyone"),
@@ -96,7 +95,7 @@ async fn allow_redirect(provider: &OpenId, server: &str) {
 async fn function(provider: &OpenId) -> (FunctionUrl, DynamoDb) {
     let table = DynamoDb::start(TABLE).await;
     let address = table.url();
-    let mut variables = variables(provider).to_vec();
+    let mut variables = variables(&provider.url).to_vec();
     variables.extend(CREDENTIALS);
     variables.push(("TOOLS_OAUTH_TABLE", TABLE));
     variables.push(("AWS_ENDPOINT_URL_DYNAMODB", &address));
@@ -144,7 +143,7 @@ async fn a_published_client_needs_only_the_url_of_a_function() {
 #[ignore = "needs what sam build makes, MCP's Python client, and a provider of npm; run tests/all"]
 async fn a_published_client_asks_for_another_scope_when_a_tool_needs_it() {
     let provider = OpenId::start();
-    let (_running, url) = Running::serving(faults().envs(variables(&provider)));
+    let (_running, url) = Running::serving(faults().envs(variables(&provider.url)));
     allow_redirect(&provider, &url).await;
     for mode in MODES {
         check(mode, &url, "bob", 2);

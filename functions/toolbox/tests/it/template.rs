@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use test_support::{
-    aws::{CREDENTIALS, Emulator},
+    aws::{CREDENTIALS, emulated},
     documents::{quoted, table},
     installed,
     lambda::RUNTIME,
@@ -287,8 +287,7 @@ fn the_librarys_limit_comes_before_the_platforms() {
 /// one that may be retried, and one whose user has granted nothing yet.
 async fn requests_of_the_toolbox() -> Vec<(String, Value)> {
     const KEY: (&str, &str) = ("oxp-api-key", "the-key-of-today");
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     for (name, value) in [
         ("TOOLS_API_KEY", KEY.1),
         ("TOOLS_GOOGLE_CLIENT_SECRET", "toolbox-secret"),

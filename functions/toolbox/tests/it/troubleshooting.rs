@@ -8,7 +8,8 @@ use std::{fs, net::TcpListener, process::Command, time::Duration};
 use lambda_tools::{Failure, Tool, Toolkit};
 use serde_json::{Value, json};
 use test_support::{
-    aws::{CREDENTIALS, Emulator},
+    aws::{CREDENTIALS, emulated},
+    call_at,
     documents::quoted,
     files_below,
     lambda::{LONG, invoke_on},
@@ -17,6 +18,7 @@ use test_support::{
 
 use crate::{
     settings::error_with,
+    sign_in::variables,
     support::{Running, faults, toolbox},
 };
 
@@ -166,8 +168,7 @@ async fn faulty_tools() -> Vec<String> {
         let input = json!({"__proto__": "x".repeat(1_000_000)});
         let id = format!("echo-{number}");
         let body = json!({"tool_id": "Hostile.Echo", "call_id": id, "input": input});
-        let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-        text_of(request.body(body.to_string())).await;
+        call_at(&url, &body).await;
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     said.extend(running.end());
@@ -175,8 +176,7 @@ async fn faulty_tools() -> Vec<String> {
 }
 
 async fn stores() -> Vec<String> {
-    let emulator = Emulator::start().await;
-    let proxy = emulator.proxy().await;
+    let (_emulator, proxy) = emulated().await;
     let serving = |settings: &[(&str, &str)]| {
         let mut command = toolbox();
         command.envs(CREDENTIALS).envs(settings.iter().copied());
@@ -223,17 +223,8 @@ async fn on_lambda() -> Vec<String> {
 
 /// Nothing listens at the provider.
 async fn sign_in_pages() -> Vec<String> {
-    let mut command = toolbox();
-    command.envs([
-        ("TOOLS_AUTH", "sign-in"),
-        ("TOOLS_SIGN_IN_PROVIDER", "openid"),
-        ("TOOLS_SIGN_IN_ISSUER", "http://127.0.0.1:9"),
-        ("TOOLS_SIGN_IN_CLIENT_ID", "server"),
-        ("TOOLS_SIGN_IN_CLIENT_SECRET", "secret-0123456789"),
-        ("TOOLS_SIGN_IN_ALLOW", "anyone"),
-        ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
-    ]);
-    let (_running, url) = Running::serving(&mut command);
+    let variables = variables("http://127.0.0.1:9");
+    let (_running, url) = Running::serving(toolbox().envs(variables));
     let client = reqwest::Client::new();
     let registration = json!({"redirect_uris": ["http://localhost/callback"]});
     let registered = client
