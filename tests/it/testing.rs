@@ -13,7 +13,7 @@ use lambda_tools::{ApiKeys, Context, Failure, Server, Tool, Toolkit, secrets::Se
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use test_support::assert_program;
+use test_support::{assert_program, marks::Scratch};
 
 use crate::support::idle;
 
@@ -108,31 +108,20 @@ fn counting() -> Server {
     Server::new(Toolkit::new(tools).unwrap())
 }
 
-/// A folder with these files, which is removed when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, String)]) -> Self {
-        let folder = std::env::temp_dir().join(format!("replay-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        for (name, text) in files {
-            let file = folder.join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        }
-        Self(folder)
+/// Creates a folder with these files.
+fn folder(name: &str, files: &[(&str, String)]) -> Scratch {
+    let folder = Scratch::new(&format!("replay-{name}"));
+    fs::create_dir_all(&folder.0).unwrap();
+    for (name, text) in files {
+        let file = folder.0.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    folder
 }
 
 /// Returns what a replay says if it fails.
-async fn replayed(folder: &Folder) -> Result<(), String> {
+async fn replayed(folder: &Scratch) -> Result<(), String> {
     let replay = tokio::spawn(testing::replay(folder.0.clone(), counting()));
     replay
         .await
@@ -158,7 +147,7 @@ async fn events_are_replayed_in_the_order_of_their_names() {
     files.reverse();
     let files = files.iter().map(|(name, it)| (&**name, it.clone()));
     let files: Vec<_> = files.collect();
-    assert_eq!(replayed(&Folder::new("order", &files)).await, Ok(()));
+    assert_eq!(replayed(&folder("order", &files)).await, Ok(()));
 }
 
 #[tokio::test]
@@ -178,10 +167,10 @@ async fn a_folder_that_shows_nothing_fails() {
         (&[call(), ("a.expected.json", "{".into())], "EOF"),
         (&one_differs, "1 of 2 events"),
     ] {
-        let report = replayed(&Folder::new("nothing", files)).await.unwrap_err();
+        let report = replayed(&folder("nothing", files)).await.unwrap_err();
         assert!(report.contains(says), "{report}");
     }
-    let missing = Folder(PathBuf::from("/nowhere/events"));
+    let missing = Scratch(PathBuf::from("/nowhere/events"));
     let report = replayed(&missing).await.unwrap_err();
     assert!(report.contains("cannot read"), "{report}");
 }
@@ -201,7 +190,7 @@ fn a_replay_reads_one_variable_of_the_environment() {
         ("a.json", calling("Count.Calls")),
         ("b.json", calling("Count.Key")),
     ];
-    let folder = Folder::new("environment", &events);
+    let folder = folder("environment", &events);
     let replay = |update: Option<&str>| {
         let mut program = test_support::program("testing::replay_program_of_tests");
         program.env("REPLAYED", &folder.0);
@@ -274,7 +263,7 @@ mod apis {
     #[tokio::test(flavor = "multi_thread")]
     async fn the_responses_of_an_api_are_recorded_with_their_status_and_without_secrets() {
         let api = Served::start(Router::new().fallback(respond)).await;
-        let folder = Folder::new("apis", &[]);
+        let folder = folder("apis", &[]);
         let mut program = test_support::program("testing::apis::notes_program_of_tests");
         program.env("RECORD_EVENTS", &folder.0);
         program.env("NOTES_KEY", "marked-key-of-notes");

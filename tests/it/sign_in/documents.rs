@@ -363,13 +363,8 @@ mod long {
             .args(["--kill-after=5", "60"])
             .arg(installed("python"))
             .arg(repository("functions/toolbox/tests/fastmcp_oauth.py"))
-            .args([
-                &format!("{}/mcp", server.url),
-                "alice",
-                "--tool",
-                "Mail_Whose",
-            ])
-            .args(["--metadata-url", ID]);
+            .args([&format!("{}/mcp", server.url), "alice"])
+            .args(["--tool", "Mail_Whose", "--metadata-url", ID]);
         let output = tokio::task::block_in_place(|| command.output()).unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
         let stderr = String::from_utf8_lossy(&output.stderr);

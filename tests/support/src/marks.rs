@@ -136,7 +136,7 @@ pub fn assert_unmarked(what: &str, texts: impl IntoIterator<Item = String>) {
     }
 }
 
-/// A file that is deleted when dropped.
+/// A file or a folder that is deleted when dropped.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
@@ -154,6 +154,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 use test_support::{
     Running,
     lambda::{LONG, event, invoke_on, request_id},
+    marks::Scratch,
 };
 
 use crate::support::toolbox;
@@ -26,16 +27,14 @@ async fn the_page_is_announced_and_served_unless_it_is_turned_off() {
 
 #[tokio::test]
 async fn the_page_is_not_recorded() {
-    let folder = std::env::temp_dir().join(format!("explored-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder));
+    let folder = Scratch::new("explored");
+    let (running, url) = Running::serving(toolbox().env("RECORD_EVENTS", &folder.0));
     for path in ["/", "/explorer.json", "/tools"] {
         reqwest::get(format!("{url}{path}")).await.unwrap();
     }
     running.line_with("tools.json", 5);
-    let files = std::fs::read_dir(&folder).unwrap().count();
+    let files = std::fs::read_dir(&folder.0).unwrap().count();
     assert_eq!(files, 2, "the list of tools and its expected response");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Where it is protected, a browser that opens it is no caller whom the log reports as rejected.

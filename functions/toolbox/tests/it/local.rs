@@ -118,6 +118,7 @@ fn http_2_is_not_supported() {
 #[test]
 fn web_pages_cannot_call_unless_they_are_allowed_and_no_request_hides_its_host() {
     let (_running, url) = Running::serving(toolbox().env("ALLOWED_HOSTS", "app.example"));
+    let two_pages = ["Origin: http://localhost", "Origin: http://evil.example"];
     for (target, headers, status) in [
         ("/health", &["Host: [::1]:9000"][..], "200"),
         ("/health", &[], "200"),
@@ -131,18 +132,11 @@ fn web_pages_cannot_call_unless_they_are_allowed_and_no_request_hides_its_host()
         ("http://localhost/health", &["Host: evil.example"], "403"),
         ("/health", &["Host: localhost", "Host: localhost"], "403"),
         ("/health", &["Host: localhost", "Host: evil.example"], "403"),
-        (
-            "/health",
-            &["Origin: http://localhost", "Origin: http://evil.example"],
-            "403",
-        ),
+        ("/health", &two_pages, "403"),
         ("/health", &["Host: 192.0.2.7"], "403"),
     ] {
-        assert_eq!(
-            status_of(&url, target, headers),
-            status,
-            "{target} {headers:?}"
-        );
+        let seen = status_of(&url, target, headers);
+        assert_eq!(seen, status, "{target} {headers:?}");
     }
 }
 
@@ -165,7 +159,7 @@ fn on_other_addresses_host_names_have_to_be_allowed() {
         (&["Host: tools.example"], "200"),
         (&["Host: tools.example.evil.example"], "403"),
         (
-            &["Host: 192.0.2.7:9000", "Origin: http://192.0.2.7:3000"],
+            &["Host: 192.0.2.7:90", "Origin: http://192.0.2.7:30"],
             "200",
         ),
         (&["Host: 192.0.2.7", "Origin: https://other.example"], "200"),

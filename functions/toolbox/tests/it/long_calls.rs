@@ -6,7 +6,6 @@
 
 use std::{
     fs,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -20,6 +19,7 @@ use test_support::{
     aws::CREDENTIALS,
     dynamodb::DynamoDb,
     function_url::{End, Function, Limits, Treatment},
+    marks::Scratch,
     mcp::{LEGACY, modern},
 };
 use tokio::task::JoinHandle;
@@ -39,7 +39,7 @@ const NOTHING: End = End::Response(Value::Null);
 struct Tools {
     function: Function,
     table: DynamoDb,
-    effects: PathBuf,
+    effects: Scratch,
 }
 
 impl Tools {
@@ -51,14 +51,13 @@ impl Tools {
     async fn with(environment: &[(&str, &str)]) -> Arc<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let effects = format!("long-calls-{}-{number}", std::process::id());
-        let effects = std::env::temp_dir().join(effects);
+        let effects = Scratch::new(&format!("long-calls-{number}"));
         let table = DynamoDb::start(TABLE).await;
         let url = table.url();
         let mut variables = CREDENTIALS.to_vec();
         variables.extend([
             ("LONG_TOOLS", "1"),
-            ("EFFECTS", effects.to_str().unwrap()),
+            ("EFFECTS", effects.0.to_str().unwrap()),
             ("TOOLS_IDEMPOTENCY", "dynamodb"),
             ("TOOLS_IDEMPOTENCY_TABLE", TABLE),
             ("AWS_ENDPOINT_URL_DYNAMODB", &url),
@@ -123,7 +122,7 @@ impl Tools {
 
     /// Returns the number of effects of a call.
     fn effects_of(&self, call_id: &str) -> usize {
-        let effects = fs::read_to_string(&self.effects).unwrap_or_default();
+        let effects = fs::read_to_string(&self.effects.0).unwrap_or_default();
         let start = format!("{call_id} ");
         effects.lines().filter(|it| it.starts_with(&start)).count()
     }
@@ -134,12 +133,6 @@ impl Tools {
             (self.effects_of(call_id) > 0).then_some(())
         })
         .await;
-    }
-}
-
-impl Drop for Tools {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.effects);
     }
 }
 

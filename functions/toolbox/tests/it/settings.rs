@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::json;
-use test_support::call_at;
+use test_support::{call_at, marks::Scratch};
 
 use crate::support::{Running, toolbox};
 
@@ -137,22 +137,15 @@ fn an_invalid_setting_leaves_the_others_known() {
 #[test]
 fn a_short_secret_fails_at_start_up() {
     const KEY_OF_GRANTS: &str = "none; TOOLS_GOOGLE_CLIENT_ID=id; TOOLS_OAUTH_KEY=0123456789abcdef";
-    let file = std::env::temp_dir().join(format!("short-{}", std::process::id()));
-    std::fs::write(&file, "TOOLS_API_KEY=short-0123456\n").unwrap();
-    let in_file = format!("api-key; TOOLS_SECRETS_FILE={}", file.display());
+    let file = Scratch::new("short");
+    std::fs::write(&file.0, "TOOLS_API_KEY=short-0123456\n").unwrap();
+    let in_file = format!("api-key; TOOLS_SECRETS_FILE={}", file.0.display());
+    let (api_key, jwt_secret) = ("TOOLS_API_KEY", "TOOLS_JWT_SECRET");
     for (settings, secret, least) in [
-        (
-            "api-key; TOOLS_API_KEY=0123456789abcde",
-            "TOOLS_API_KEY",
-            16,
-        ),
-        (
-            "jwt; TOOLS_JWT_SECRET=0123456789abcdef",
-            "TOOLS_JWT_SECRET",
-            32,
-        ),
+        ("api-key; TOOLS_API_KEY=0123456789abcde", api_key, 16),
+        ("jwt; TOOLS_JWT_SECRET=0123456789abcdef", jwt_secret, 32),
         ("api-key; TOOLS_API_KEY_IDS=A,B|C; C=0123456", "C", 16),
-        (&in_file, "TOOLS_API_KEY", 16),
+        (&in_file, api_key, 16),
         (KEY_OF_GRANTS, "TOOLS_OAUTH_KEY", 32),
     ] {
         let text = error_with(&format!("TOOLS_AUTH={settings}"));
@@ -161,7 +154,6 @@ fn a_short_secret_fails_at_start_up() {
         assert!(text.contains(&expected), "{text}");
         assert!(!text.contains("0123456"), "{text}");
     }
-    std::fs::remove_file(file).unwrap();
     for longer in [
         "TOOLS_AUTH=api-key; TOOLS_API_KEY=0123456789abcdef",
         "TOOLS_AUTH=jwt; TOOLS_JWT_SECRET=0123456789abcdef0123456789abcdef",
@@ -226,18 +218,17 @@ async fn the_local_server_says_who_may_call() {
 
 #[tokio::test]
 async fn keys_can_be_named_and_come_from_a_file_that_changes() {
-    let file = std::env::temp_dir().join(format!("keys-{}", std::process::id()));
-    std::fs::write(&file, "PARTNER=the-key-of-today\n").unwrap();
+    let file = Scratch::new("keys");
+    std::fs::write(&file.0, "PARTNER=the-key-of-today\n").unwrap();
     let settings = "TOOLS_AUTH=api-key; TOOLS_API_KEY_IDS=PARTNER, PARTNER_TOMORROW";
     let mut command = toolbox();
-    command.env("TOOLS_SECRETS_FILE", &file);
+    command.env("TOOLS_SECRETS_FILE", &file.0);
     let (_running, url) = Running::serving(command.envs(variables(settings)));
     assert_eq!(status(&url, Some("the-key-of-today")).await, 200);
     assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 401);
-    std::fs::write(&file, "PARTNER_TOMORROW=the-key-of-tomorrow\n").unwrap();
+    std::fs::write(&file.0, "PARTNER_TOMORROW=the-key-of-tomorrow\n").unwrap();
     assert_eq!(status(&url, Some("the-key-of-tomorrow")).await, 200);
     assert_eq!(status(&url, Some("the-key-of-today")).await, 401);
-    std::fs::remove_file(&file).unwrap();
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use test_support::{
     dynamodb::DynamoDb,
     files_below, free_address,
     function_url::FunctionUrl,
+    marks::Scratch,
     openid::{Act, Browser, OpenId},
 };
 
@@ -165,12 +166,12 @@ async fn the_conformance_suite_for_authorization_servers_passes() {
     let registered = client.post(format!("{}/register", function.url));
     let registered = registered.json(&registration).send().await.unwrap();
     let registered: Value = registered.json().await.unwrap();
-    let folder = std::env::temp_dir().join(format!("conformance-{}", std::process::id()));
+    let folder = Scratch::new("conformance");
     let mut suite = node_script("node_modules/.bin/conformance");
     suite.args(["authorization", "--url", &function.url, "--port", &port]);
     suite.args(["--client-id", registered["client_id"].as_str().unwrap()]);
     suite.args(["--resource", &format!("{}/mcp", function.url)]);
-    let mut suite = Running::start(suite.arg("--output-dir").arg(&folder));
+    let mut suite = Running::start(suite.arg("--output-dir").arg(&folder.0));
     // It prints where its user has to sign in.
     let address = format!("{}/authorize?", function.url);
     let mut code = None;
@@ -183,13 +184,12 @@ async fn the_conformance_suite_for_authorization_servers_passes() {
         code = suite.ends_within(0);
     }
     let mut checks = BTreeMap::new();
-    for file in files_below(folder.to_str().unwrap()) {
+    for file in files_below(folder.0.to_str().unwrap()) {
         if file.ends_with("checks.json") {
             let all: Vec<Value> = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
             checks.extend(all.into_iter().map(|it| (it["id"].to_string(), it)));
         }
     }
-    fs::remove_dir_all(folder).unwrap();
     let passed = checks.values().all(|it| it["status"] == "SUCCESS");
     assert!(code == Some(0) && passed, "{code:?} {checks:#?}");
     let expected = [
