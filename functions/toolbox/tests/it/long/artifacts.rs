@@ -1,11 +1,6 @@
 //! The binaries and zips that are deployed.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 use test_support::{
@@ -13,6 +8,7 @@ use test_support::{
     documents::blocks,
     installed, isolated,
     lambda::calling,
+    marks::Scratch,
     programs::Rie,
     repository,
 };
@@ -71,9 +67,9 @@ fn check_zip(name: &str, zip: &Path, bootstrap: &Path) {
 
 /// Creates a folder that cargo takes as its target folder, with a copy of a function's binary: the
 /// commands write their zip next to it, and other tests read that one.
-fn target_with(name: &str) -> PathBuf {
-    let target = std::env::temp_dir().join(format!("deployed-{name}-{}", std::process::id()));
-    let folder = target.join("lambda").join(name);
+fn target_with(name: &str) -> Scratch {
+    let target = Scratch::new(&format!("deployed-{name}"));
+    let folder = target.0.join("lambda").join(name);
     fs::create_dir_all(&folder).unwrap();
     let bootstrap = repository(&format!("target/lambda/{name}/bootstrap"));
     fs::copy(bootstrap, folder.join("bootstrap")).unwrap();
@@ -130,19 +126,17 @@ async fn deployed(name: &str, target: &Path, emulator: &Emulator) -> BTreeMap<St
 async fn the_commands_of_the_page_deploy_functions() {
     let emulator = Emulator::with_policies().await;
     let target = target_with("toolbox");
-    deploy("toolbox", &target, &emulator);
-    let variables = deployed("toolbox", &target, &emulator).await;
+    deploy("toolbox", &target.0, &emulator);
+    let variables = deployed("toolbox", &target.0, &emulator).await;
     assert_eq!(variables["TOOLS_AUTH"], "api-key");
     assert_eq!(variables["TOOLS_SECRETS_PREFIX"], "toolbox/");
-    fs::remove_dir_all(&target).unwrap();
 
     let target = target_with("hello");
-    let printed = deploy("hello", &target, &emulator);
+    let printed = deploy("hello", &target.0, &emulator);
     let (url, key) = printed.trim().split_once(' ').unwrap();
     assert!(url.starts_with("https://") && !url.ends_with('/'), "{url}");
     assert_eq!(
-        deployed("hello", &target, &emulator).await["TOOLS_API_KEY"],
+        deployed("hello", &target.0, &emulator).await["TOOLS_API_KEY"],
         key
     );
-    fs::remove_dir_all(&target).unwrap();
 }

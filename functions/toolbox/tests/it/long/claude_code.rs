@@ -3,13 +3,14 @@
 //!
 //! It comes from npm.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, process::Command};
 
 use axum::{Router, body::Bytes, response::Response};
 use serde_json::{Value, json};
 use test_support::{
     Served, answer,
     documents::{ADDRESS, DEPLOYED, blocks, is_typed, pages},
+    marks::Scratch,
     openid::{Act, Browser, OpenId},
     programs::prepare_claude_code,
 };
@@ -23,28 +24,26 @@ use crate::{
 
 /// Claude Code with settings of its own.
 pub(crate) struct ClaudeCode {
-    pub(crate) home: PathBuf,
+    pub(crate) home: Scratch,
 }
 
 impl ClaudeCode {
     pub(crate) fn new(test: &str) -> Self {
-        let name = format!("claude-{test}-{}", std::process::id());
-        let home = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&home);
-        fs::create_dir_all(&home).unwrap();
+        let home = Scratch::new(&format!("claude-{test}"));
+        fs::create_dir_all(&home.0).unwrap();
         Self { home }
     }
 
     /// Lets a shell run a command as a page prints it.
     fn shell(&self, mut command: Command, script: &str) -> Command {
-        command.args(["-c", script]).current_dir(&self.home);
+        command.args(["-c", script]).current_dir(&self.home.0);
         self.prepare(&mut command);
         command
     }
 
     /// Sets the variables for the program, and no others.
     pub(crate) fn prepare(&self, command: &mut Command) {
-        prepare_claude_code(command, &self.home);
+        prepare_claude_code(command, &self.home.0);
     }
 
     fn run(&self, script: &str) -> String {
@@ -73,12 +72,6 @@ impl ClaudeCode {
             model.url
         );
         self.run(&script)
-    }
-}
-
-impl Drop for ClaudeCode {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.home);
     }
 }
 

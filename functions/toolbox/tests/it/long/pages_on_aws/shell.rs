@@ -35,7 +35,7 @@ impl Shell {
     /// asks for this tool.
     pub(super) async fn start(variables: &[(&str, &str)], tool: &str) -> Self {
         let claude = ClaudeCode::new(tool);
-        let folder = claude.home.join("clone");
+        let folder = claude.home.0.join("clone");
         fs::create_dir_all(folder.join("docs")).unwrap();
         for file in ["template.yaml", "docs/first-deployment.sh"] {
             fs::copy(repository(file), folder.join(file)).unwrap();
@@ -48,7 +48,7 @@ impl Shell {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         claude.prepare(&mut command);
-        add_programs(&mut command, &claude.home.join("bin"));
+        add_programs(&mut command, &claude.home.0.join("bin"));
         command
             .env("ANTHROPIC_BASE_URL", &model.url)
             .env("ANTHROPIC_API_KEY", "any");
