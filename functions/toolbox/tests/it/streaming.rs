@@ -185,31 +185,24 @@ async fn the_published_clients_show_progress_which_extends_their_limits() {
     let url = format!("{}/mcp", function.url);
     let python = || python("tests/long_calls/progress.py");
     let typescript = || node_script("progress.mjs");
-    for (client, seen) in [
-        ("Python", seen_by(python(), &url, &["--mode", "legacy"])),
-        ("Python", seen_by(python(), &url, &["--mode", "2026-07-28"])),
-        (
-            "TypeScript",
-            seen_by(typescript(), &url, &["--era", "legacy"]),
-        ),
-        (
-            "TypeScript",
-            seen_by(typescript(), &url, &["--reset-after", "1000"]),
-        ),
+    for (client, option, value) in [
+        (python(), "--mode", "legacy"),
+        (python(), "--mode", "2026-07-28"),
+        (typescript(), "--era", "legacy"),
+        (typescript(), "--reset-after", "1000"),
     ] {
+        let seen = seen_by(client, &url, &[option, value]);
         let expected = (1..=5).map(|done| json!([done, 5, format!("counted to {done}")]));
         let progress = seen["progress"].as_array().unwrap();
         let numbers = |it: &Value| json!([it[0].as_f64(), it[1].as_f64(), it[2]]);
         let expected = expected.map(|it| numbers(&it));
-        assert!(
-            progress.iter().map(numbers).eq(expected),
-            "{client}: {seen}"
-        );
-        assert_eq!(seen["result"]["structuredContent"]["result"], 5, "{client}");
+        let is_expected = progress.iter().map(numbers).eq(expected);
+        assert!(is_expected, "{option} {value}: {seen}");
+        assert_eq!(seen["result"]["structuredContent"]["result"], 5, "{seen}");
         // Not all at once; a busy machine delays some of them.
         let times: Vec<_> = seen["times"].as_array().unwrap().iter().collect();
         let between = times[4].as_u64().unwrap() - times[0].as_u64().unwrap();
-        assert!(between >= 800, "{client}: {seen}");
+        assert!(between >= 800, "{option} {value}: {seen}");
     }
     let seen = seen_by(typescript(), &url, &["--timeout", "1000"]);
     assert!(

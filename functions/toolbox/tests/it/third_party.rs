@@ -78,14 +78,10 @@ async fn messages_that_are_not_there_are_omitted() {
 async fn gmails_errors_become_failures_with_the_right_advice() {
     let stub = Stub::start().await;
     let function = function(&stub);
+    let many = "too many requests";
     for (query, can_retry, after_ms, message) in [
-        ("many-requests", true, json!(7000), "too many requests"),
-        (
-            "many-requests-until",
-            true,
-            json!(600_000),
-            "too many requests",
-        ),
+        ("many-requests", true, json!(7000), many),
+        ("many-requests-until", true, json!(600_000), many),
         ("quota", true, Value::Null, "not available"),
         ("scope", false, Value::Null, "does not allow"),
         ("error", true, Value::Null, "not available"),

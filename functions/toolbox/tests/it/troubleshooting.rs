@@ -111,12 +111,8 @@ async fn call(url: &str, tool: &str, input: Value) -> String {
 }
 
 async fn sms(url: &str) -> String {
-    call(
-        url,
-        "SMS.Send",
-        json!({"to": "+15005550006", "message": "Hi"}),
-    )
-    .await
+    let input = json!({"to": "+15005550006", "message": "Hi"});
+    call(url, "SMS.Send", input).await
 }
 
 async fn local_servers() -> Vec<String> {
