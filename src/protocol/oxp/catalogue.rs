@@ -2,39 +2,65 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::dialect::ListFormat;
 use crate::{
     ToolDefinition,
     arrival::LARGEST_PAYLOAD,
+    json::JsonObject,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
 };
 
+#[derive(Serialize)]
+struct ToolList<'a> {
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+}
+
 pub(super) fn encode(format: ListFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-    let entries = tools.entries();
-    let definitions = entries.map(|entry| ToolDefinition::of(&entry.id, &entry.tool));
-    let definitions: Vec<_> = definitions.collect();
-    let mut list = json!({});
-    if let Some(schema) = format.dialect().schema() {
-        list["$schema"] = schema.into();
+    let definitions: Vec<_> = tools
+        .entries()
+        .map(|entry| ToolDefinition::of(&entry.id, &entry.tool))
+        .collect();
+    let list = |items: Option<&RawValue>, tools: Option<&RawValue>| {
+        let schema = format.dialect().schema();
+        EncodedList::of(&ToolList {
+            schema,
+            items,
+            tools,
+        })
+    };
+    match format {
+        ListFormat::Otc => list(None, Some(&encoded(&wrapped(definitions)))),
+        ListFormat::Universal => {
+            let items = encoded(&definitions);
+            let universal = list(Some(&items), Some(&encoded(&wrapped(definitions))));
+            // A list that some clients can read is better than none.
+            if universal.fits(LARGEST_PAYLOAD) {
+                universal
+            } else {
+                list(Some(&items), None)
+            }
+        }
+        _ => list(Some(&encoded(&definitions)), None),
     }
-    if format != ListFormat::Otc {
-        list["items"] = json!(definitions);
+}
+
+fn encoded(definitions: &[ToolDefinition]) -> Box<RawValue> {
+    to_raw_value(definitions).expect("definitions are JSON")
+}
+
+/// Returns the definitions with their input schemas wrapped.
+fn wrapped(mut definitions: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+    for ToolDefinition { input_schema, .. } in &mut definitions {
+        let schema = ("parameters".to_owned(), input_schema.take());
+        *input_schema = JsonObject::from_iter([schema]).into();
     }
-    if format == ListFormat::Header {
-        return EncodedList::of(&list);
-    }
-    let wrapped = definitions.into_iter().map(|mut definition| {
-        definition.input_schema = json!({"parameters": definition.input_schema});
-        definition
-    });
-    list["tools"] = json!(wrapped.collect::<Vec<_>>());
-    let encoded = EncodedList::of(&list);
-    if format == ListFormat::Universal && !encoded.fits(LARGEST_PAYLOAD) {
-        // A list that some clients can read is better than none.
-        list.as_object_mut().and_then(|it| it.shift_remove("tools"));
-        return EncodedList::of(&list);
-    }
-    encoded
+    definitions
 }

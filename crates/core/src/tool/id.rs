@@ -114,23 +114,28 @@ fn is_qualified(text: &str) -> bool {
         .is_some_and(|(toolkit, tool)| is_word(toolkit) && is_word(tool))
 }
 
-/// Parses a version of one number or three, without leading zeros: Semantic Versioning 2.0.0,
-/// section 2.
+/// Parses a version of one number or three.
 fn parse_version(text: &str) -> Result<Version, IdError> {
-    // A fourth number is one too many, however many follow.
-    let numbers: Vec<_> = text.splitn(4, '.').collect();
-    let is_number = |it: &&str| {
-        let is_digits = !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
-        is_digits && (*it == "0" || !it.starts_with('0'))
-    };
-    if !matches!(numbers.len(), 1 | 3) || !numbers.iter().all(is_number) {
+    let numbers = text.as_bytes().split(|byte| *byte == b'.');
+    let mut numbers = numbers.map(parse_number);
+    let mut next = || numbers.next().transpose();
+    match (next()?, next()?, next()?, next()?) {
+        (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
+        (Some(major), Some(minor), Some(patch), None) => Ok(Version::new(major, minor, patch)),
+        _ => Err(GRAMMAR),
+    }
+}
+
+/// Parses a number without leading zeros: Semantic Versioning 2.0.0, section 2.
+fn parse_number(digits: &[u8]) -> Result<u64, IdError> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if !is_number || (digits[0] == b'0' && digits.len() > 1) {
         return Err(GRAMMAR);
     }
-    let number = |at: usize| numbers.get(at).map_or(Ok(0), |it| it.parse());
-    match (number(0), number(1), number(2)) {
-        (Ok(major), Ok(minor), Ok(patch)) => Ok(Version::new(major, minor, patch)),
-        _ => Err(TOO_LARGE),
-    }
+    let number = digits.iter().try_fold(0_u64, |number, digit| {
+        number.checked_mul(10)?.checked_add((digit - b'0').into())
+    });
+    number.ok_or(TOO_LARGE)
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the

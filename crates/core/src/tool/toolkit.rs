@@ -315,6 +315,11 @@ fn similarity_of_halves(one: &str, other: &str, separator: char) -> f64 {
         if one.eq_ignore_ascii_case(other) {
             return 1.0;
         }
+        let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+        // Less than half as long is never similar.
+        if short * 2 < long {
+            return 0.0;
+        }
         strsim::normalized_damerau_levenshtein(one, other)
     };
     match (one.split_once(separator), other.split_once(separator)) {
