@@ -1,5 +1,5 @@
-//! What the repository contains besides code: the README and the pages below `docs/`, whose blocks are
-//! tested and whose links lead somewhere; pictures; the release profile; and workflows on GitHub.
+//! Tests of the files that are not code: the blocks and the links of the README and of the pages in
+//! `docs/`, pictures, the release profile, and workflows on GitHub.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

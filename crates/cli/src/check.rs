@@ -38,8 +38,8 @@ struct Rule {
     severity: String,
     /// A JSON Schema for the facts.
     must: Value,
-    /// The message. JSON Pointers in braces stand for facts; `{at}` is the location of the fact that
-    /// breaks the rule.
+    /// The message. A JSON Pointer in braces is replaced by the fact at that location, and `{at}` by the
+    /// location of the fact that breaks the rule.
     text: String,
     cure: Option<String>,
     /// True if no further step can be taken.

@@ -184,7 +184,7 @@ impl<'a> Converter<'a> {
         let note = rules::note_of(schema).map(Value::from);
         converted.extend(note.map(|it| (NOTE.to_owned(), it)));
         if self.schemas_left == 0 || depth > self.limits.depth {
-            // What is below the schema is left out.
+            // The schemas below this one are left out.
             let mut holders = schema.iter().filter(|(_, it)| !it.is_boolean());
             self.is_cut |= holders.any(|(it, _)| has_role(it, &[Role::Branch, Role::Part]));
             return with_items(converted);

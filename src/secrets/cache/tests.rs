@@ -25,7 +25,7 @@ fn wait(time: Duration) {
     MOVED.set(MOVED.get() + time);
 }
 
-/// Returns the error that a word stands for.
+/// Parses an error from the word for it in a table.
 fn error(word: &str) -> Option<StoreError> {
     Some(match word {
         "denied" => StoreError::denied("x"),

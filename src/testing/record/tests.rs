@@ -1,4 +1,4 @@
-//! What a recording contains, and what it leaves out.
+//! The contents of recordings, and what they omit.
 
 use axum::body::Body;
 use lambda_http::tower::ServiceExt;

@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(4);
 /// The time after which every task is over.
 const FAR: Duration = Duration::from_mins(6);
 
-/// What arrives at a process.
+/// A request or an event that arrives at a process.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A call with this call id, of a client that takes tasks.

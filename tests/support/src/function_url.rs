@@ -160,7 +160,7 @@ pub fn response_of(reported: &Value) -> Response {
     response.body(body).unwrap()
 }
 
-/// What becomes of an event with which the function invokes itself.
+/// The treatment of an event with which the function invokes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// It is delivered once.

@@ -133,7 +133,7 @@ fn cut_object(
         let own = name.len() + 4;
         let share = (left / (total - index)).saturating_sub(own);
         let mut size = size + own;
-        // What has no room for a part of it is whole or not there.
+        // A field without room for a part of it is either kept whole or left out.
         if share >= 16 {
             let inner = format!("{path}.{name}");
             let value = fields[&name].take();
