@@ -233,10 +233,8 @@ async fn routed(
     extensions.insert(Arc::new(invocation));
     // Routes added by the program read it through lambda_http's `RequestExt`.
     extensions.insert(context);
-    match router.oneshot(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
+    let Ok(response) = router.oneshot(request).await;
+    response
 }
 
 /// Returns the function's URL, according to the platform. Load balancers do not send it.

@@ -35,13 +35,16 @@ mod sign_in;
 mod user_page;
 pub(crate) mod wording;
 
-use std::sync::Arc;
+use std::{
+    future::ready,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
     Router,
     extract::{Request, State},
     http::{Method, Uri},
-    middleware,
+    response::Response,
 };
 use lambda_http::tower::ServiceExt;
 
@@ -126,49 +129,66 @@ impl Protocol {
 
 /// Returns the routes of the served protocols, and those for users who authorize tools.
 pub(crate) fn router(app: Arc<AppState>) -> Router {
+    routed(app, Some(Arc::default()))
+}
+
+/// Returns the same routes. `slashed` has room for those of paths that end in a slash; with `None`,
+/// such a path is unknown.
+fn routed(app: Arc<AppState>, slashed: Option<Arc<OnceLock<Router>>>) -> Router {
     let served = app.protocols.iter();
     let router = served.fold(Router::new(), |router, it| it.mount(router, &app.info));
+    #[cfg(any(feature = "oauth", feature = "oidc"))]
+    let shared = axum::middleware::from_fn_with_state(Arc::clone(&app), cors::layer);
     #[cfg(feature = "oauth")]
     let router = match &app.engine.broker {
-        Some(broker) => router.merge(challenges::routes(&app, broker)),
+        Some(broker) => router.merge(challenges::routes(&app, broker).layer(shared.clone())),
         None => router,
     };
     #[cfg(feature = "oidc")]
-    let router = router.merge(resource_metadata::routes(&app));
+    let router = router.merge(resource_metadata::routes(&app).layer(shared.clone()));
     #[cfg(feature = "sign-in")]
     let router = match &app.authorization_server {
-        Some(issuer) => router.merge(authorization_server::routes(&app, issuer)),
+        Some(issuer) => {
+            router.merge(authorization_server::routes(&app, issuer).layer(shared.clone()))
+        }
         None => router,
     };
-    let others = Router::new();
-    #[cfg(feature = "explorer")]
-    let others = if app.has_explorer {
-        explorer::routes()
-    } else {
-        others
+    let unrouted =
+        async move |State(app): State<_>, request| unrouted(app, slashed.as_deref(), request).await;
+    let not_allowed = async |State(app): State<Arc<AppState>>, request| {
+        cors::share(&app, request, |_| ready(problem::method_not_allowed())).await
     };
-    let others = others
-        .fallback(async |State(app): State<Arc<AppState>>| problem::not_found(&app.protocols))
-        .method_not_allowed_fallback(async || problem::method_not_allowed())
-        .with_state(Arc::clone(&app));
-    let router = router
-        .method_not_allowed_fallback(async || problem::method_not_allowed())
-        .with_state(Arc::clone(&app))
-        .fallback_service(others);
-    let declared = router.clone();
     router
-        .fallback(move |request| declared.oneshot(without_slash(request)))
-        .layer(middleware::from_fn_with_state(app, cors::share))
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(unrouted)
+        .with_state(app)
 }
 
-/// Removes the slash at the end of a path that has no route, so that the path without it may have
-/// one.
-fn without_slash(mut request: Request) -> Request {
+/// Responds to a request for a path that has no route. If the path ends in a slash, the one without
+/// it may have one; few clients send such a path, so its router is made for the first of them.
+async fn unrouted(
+    app: Arc<AppState>,
+    slashed: Option<&OnceLock<Router>>,
+    mut request: Request,
+) -> Response {
     let uri = request.uri();
     let query = uri.query().map_or(String::new(), |it| format!("?{it}"));
     let path = uri.path().strip_suffix('/').filter(|it| !it.is_empty());
-    if let Some(Ok(uri)) = path.map(|it| Uri::try_from(format!("{it}{query}"))) {
+    let uri = path.map(|it| Uri::try_from(format!("{it}{query}")));
+    if let (Some(slashed), Some(Ok(uri))) = (slashed, uri) {
         *request.uri_mut() = uri;
+        let router = slashed.get_or_init(|| routed(app, None)).clone();
+        let Ok(response) = router.oneshot(request).await;
+        return response;
     }
-    request
+    let others = async |request| {
+        #[cfg(feature = "explorer")]
+        if app.has_explorer {
+            let Ok(response) = explorer::router(Arc::clone(&app)).oneshot(request).await;
+            return response;
+        }
+        drop::<Request>(request);
+        problem::not_found(&app.protocols)
+    };
+    cors::share(&app, request, others).await
 }

@@ -20,6 +20,7 @@ use http_body_util::{BodyExt, Collected};
 use super::{
     admission::{AppState, AuthenticatedRequest},
     codec::{Codec, Purpose},
+    cors::Reader,
     exchange::{Exchange, log_refusal},
     refusal::Refusal,
 };
@@ -62,6 +63,10 @@ async fn serve<P: Codec>(
     purpose: Purpose,
     request: Request,
 ) -> Response {
+    let reader = Reader::of(&app, &request);
+    if let Some(preflight) = reader.preflight(&request) {
+        return reader.share(preflight);
+    }
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let base = arrival.invocation.base_url.as_deref();
     let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
@@ -70,7 +75,7 @@ async fn serve<P: Codec>(
         _ if !app.allows_origin(request.headers(), base) => Err(Refusal::ForbiddenOrigin),
         _ => app.admit(request, &arrival, P::is_health_check).await,
     };
-    exchange.respond(admitted).await
+    reader.share(exchange.respond(admitted).await)
 }
 
 /// An event that is a call by itself, and what its invoker sent besides it.
@@ -103,7 +108,8 @@ pub(super) async fn answer<P: Codec>(
     let (protocol, purpose) = (Arc::new(protocol), Purpose::Event(span));
     let exchange = Exchange::begin(app, protocol, &arrival, &parts.headers, purpose);
     let admitted = admit(app, parts, body, call.admission, &arrival).await;
-    let response = exchange.respond(admitted).await;
+    // Boxed because it is large, and each function around it would move it.
+    let response = Box::pin(exchange.respond(admitted)).await;
     let body = response.into_body().collect().await;
     body.map(Collected::to_bytes).unwrap_or_default()
 }

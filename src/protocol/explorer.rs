@@ -46,13 +46,16 @@ const OPERATION: &str = "explorer";
 #[derive(Clone, Copy)]
 pub(crate) struct FromExplorer;
 
-/// Returns the explorer's routes. They come after the program's own routes, which may have the same
-/// paths.
-pub(super) fn routes() -> Router<Arc<AppState>> {
+/// Returns the explorer's router, for paths that have no other route: the program's own may have the
+/// same ones.
+pub(super) fn router(app: Arc<AppState>) -> Router {
     Router::new()
         .route("/", get(page))
         .route("/explorer.json", get(listing))
         .layer(map_response(marked))
+        .method_not_allowed_fallback(async || problem::method_not_allowed())
+        .fallback(async |State(app): State<Arc<AppState>>| problem::not_found(&app.protocols))
+        .with_state(app)
 }
 
 /// Serves the page. It contains nothing about the server, so a caller without credentials gets it
