@@ -17,11 +17,14 @@ mod schema;
 mod tasks;
 mod transport;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{
     codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
@@ -38,7 +41,7 @@ use crate::{
 use agentcore::GatewayCall;
 use catalogue::{KeptPages, ListResult, TTL_MS, pages};
 use format::McpFormat;
-use response::meta_of;
+use response::Meta;
 use transport::{Revision, TASKS};
 
 const CALL: Purpose = Purpose::Call("POST /mcp");
@@ -47,7 +50,7 @@ const CALL: Purpose = Purpose::Call("POST /mcp");
 pub(super) struct McpCodec {
     info: ServerInfo,
     /// The server as every modern result names it.
-    server_info: Value,
+    server_info: OnceLock<Arc<RawValue>>,
     pages: KeptPages,
     /// The call of an event, for which alone this codec was made.
     gateway: Option<GatewayCall>,
@@ -140,10 +143,17 @@ impl McpCodec {
     pub(super) fn new(info: &ServerInfo) -> Self {
         Self {
             info: info.clone(),
-            server_info: json!({"name": info.title, "version": info.version}),
+            server_info: OnceLock::new(),
             pages: KeptPages::default(),
             gateway: None,
         }
+    }
+
+    fn server_info(&self) -> &Arc<RawValue> {
+        self.server_info.get_or_init(|| {
+            let info = json!({"name": self.info.title, "version": self.info.version});
+            to_raw_value(&info).expect("texts are JSON").into()
+        })
     }
 
     /// Returns the response to `initialize`.
@@ -152,7 +162,7 @@ impl McpCodec {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server_info,
+            "serverInfo": self.server_info(),
             "instructions": self.info.description,
         });
         if engine.deduplication.is_on() {
@@ -177,7 +187,7 @@ impl McpCodec {
             "ttlMs": TTL_MS,
             "cacheScope": "private",
         });
-        result["_meta"] = meta_of(format);
+        result["_meta"] = json!(Meta::of(format));
         if engine.deduplication.is_on() {
             result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
         }

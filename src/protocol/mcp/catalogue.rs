@@ -5,13 +5,9 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
-use super::{
-    format::McpFormat,
-    response::{is_empty, meta_of},
-    schema,
-};
+use super::{format::McpFormat, response::Meta, schema};
 use crate::{
     ToolDefinition,
     arrival::encoded_size,
@@ -121,12 +117,12 @@ pub(super) struct ListResult<'a> {
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_scope: Option<&'static str>,
-    #[serde(rename = "_meta", skip_serializing_if = "is_empty")]
-    meta: Value,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'a>,
 }
 
 impl<'a> ListResult<'a> {
-    pub(super) fn of(format: &McpFormat, pages: &'a [Box<RawValue>]) -> Self {
+    pub(super) fn of(format: &'a McpFormat, pages: &'a [Box<RawValue>]) -> Self {
         let (next, is_modern) = (format.page + 1, format.is_modern());
         let no_tools: &RawValue = serde_json::from_str("[]").expect("this is JSON");
         Self {
@@ -138,7 +134,7 @@ impl<'a> ListResult<'a> {
             ttl_ms: is_modern.then_some(TTL_MS),
             // Reading the list may require credentials, so shared caches must not store it.
             cache_scope: is_modern.then_some("private"),
-            meta: meta_of(format),
+            meta: Meta::of(format),
         }
     }
 }

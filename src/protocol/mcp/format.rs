@@ -1,8 +1,9 @@
 //! The format of a response, as its request determines it.
 
-use http::HeaderMap;
+use std::sync::Arc;
 
-use serde_json::Value;
+use http::HeaderMap;
+use serde_json::value::RawValue;
 
 use super::{elicitation::Elicitation, progress::ProgressStream, schema, transport::Revision};
 use crate::{protocol::jsonrpc::RpcId, tool::parts::ToolParts};
@@ -13,7 +14,7 @@ pub(crate) struct McpFormat {
     pub(super) id: Option<Box<RpcId>>,
     pub(super) revision: Option<Revision>,
     /// The server, if each result names it.
-    pub(super) server_info: Option<Value>,
+    pub(super) server_info: Option<Arc<RawValue>>,
     /// The headers of W3C Trace Context in `_meta`.
     pub(super) trace: Option<Box<HeaderMap>>,
     /// The requested page of the list.

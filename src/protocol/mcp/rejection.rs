@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     format::McpFormat,
-    response::{CallResult, encode, encode_error, in_words, meta_of},
+    response::{CallResult, Meta, encode, encode_error, in_words},
     tasks,
     transport::ErrorResponse,
 };
@@ -43,7 +43,7 @@ pub(super) fn encode_refusal(format: &McpFormat, refusal: &Refusal) -> (StatusCo
                 let wait = in_words(Duration::from_secs(seconds));
                 text = format!("{text} Try again in {wait}.");
             }
-            let result = CallResult::error(format, &text, Value::Null);
+            let result = CallResult::error(format, &text, Meta::default());
             (StatusCode::OK, encode(format, &result))
         }
         Err(response) => (response.status, encode_error(format, &response.error)),
@@ -52,11 +52,11 @@ pub(super) fn encode_refusal(format: &McpFormat, refusal: &Refusal) -> (StatusCo
 }
 
 fn encode_rejection(format: &McpFormat, rejection: &Rejection) -> Vec<u8> {
-    let mut meta = meta_of(format);
+    let mut meta = Meta::of(format);
     if let Rejection::Missing(missing) = rejection
         && let Some(mut result) = format.elicitation.challenge(missing)
     {
-        result["_meta"] = meta;
+        result["_meta"] = json!(meta);
         return encode(format, &result);
     }
     let mut text = text_of_rejection(format, rejection);
@@ -65,10 +65,10 @@ fn encode_rejection(format: &McpFormat, rejection: &Rejection) -> Vec<u8> {
         if rejection.is_temporary() {
             text = format!("{text} Try again in {}.", in_words(wait));
         }
-        meta[RETRY_AFTER] = whole_milliseconds(wait).into();
+        meta.insert(RETRY_AFTER, whole_milliseconds(wait));
     }
     if let Rejection::InvalidInput(errors) = rejection {
-        meta[PARAMETER_ERRORS] = json!(errors);
+        meta.insert(PARAMETER_ERRORS, json!(errors));
     }
     encode(format, &CallResult::error(format, &text, meta))
 }

@@ -4,6 +4,8 @@
 //! of a message, `_meta`, headers, revision, method, params. Reference: 2026-07-28, Streamable
 //! HTTP, Versioning; 2025-11-25, Lifecycle, Transports.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json, value::RawValue};
 
@@ -94,19 +96,22 @@ fn operation_of(
 ) -> Result<Operation, ErrorResponse> {
     let headers = request.headers;
     check_media_types(headers)?;
-    let Some((method, params)) = message_of(request, format)? else {
+    let Some((method, mut params)) = message_of(request, format)? else {
         // A notification, or a response, although this server sends no requests.
         return Ok(Operation::Respond(StatusCode::ACCEPTED, Vec::new()));
     };
-    let revision = revision_of(headers, &method, &params)?;
+    let meta = taken(&mut params, "_meta");
+    let revision = revision_of(headers, &method, &params, &meta)?;
     format.revision = Some(revision);
-    format.server_info = revision.is_modern().then(|| codec.server_info.clone());
+    format.server_info = revision
+        .is_modern()
+        .then(|| Arc::clone(codec.server_info()));
     names.tool = params["name"].as_str().map(str::to_owned);
-    format.trace = trace_headers_in(&params["_meta"]);
+    format.trace = trace_headers_in(&meta);
     let body = match (&*method, revision.is_modern()) {
-        ("tools/call", _) => return call(request, format, params),
+        ("tools/call", _) => return call(request, format, names.tool.as_deref(), params, meta),
         ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.engine.has_tasks() => {
-            return tasks::decode(request, format, &method, &params);
+            return tasks::decode(request, format, &method, &params, &meta);
         }
         ("tools/list", _) => return list(request, codec, format, &params),
         ("server/discover", true) => codec.discovery(format, request.engine),
@@ -222,39 +227,44 @@ fn list(
     Ok(Operation::List)
 }
 
-/// Decodes the params of a call.
+/// Takes a field, and leaves `null` in its place.
+fn taken(params: &mut Value, name: &str) -> Value {
+    params.get_mut(name).map(Value::take).unwrap_or_default()
+}
+
+/// Decodes the params of a call, of which the name and `_meta` have been read.
 fn call(
     request: &EncodedRequest<'_>,
     format: &mut McpFormat,
+    name: Option<&str>,
     mut params: Value,
+    mut meta: Value,
 ) -> Result<Operation, ErrorResponse> {
     let invalid = |detail: &str| ErrorResponse::invalid_params(detail);
-    let name = params["name"].as_str().filter(|name| !name.is_empty());
-    let Some(name) = name.map(str::to_owned) else {
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Err(invalid(
             "'name' must be the name of a tool: a string that is not empty.",
         ));
     };
-    let input = match params["arguments"].take() {
+    let input = match taken(&mut params, "arguments") {
         Value::Null => json!({}),
         input @ Value::Object(_) => input,
         _ => return Err(invalid("'arguments' must be an object.")),
     };
-    let mut meta = params["_meta"].take();
     let call_id = call_id_of(request.headers, &meta).map_err(|it| invalid(&it))?;
     let capabilities = &meta[CAPABILITIES];
     if format.is_modern() {
         let elicitation = Elicitation::of(
             capabilities,
             &mut params,
-            (&name, &input),
+            (name, &input),
             request.max_values,
         );
         format.elicitation = elicitation.map_err(invalid)?;
     }
-    let Some(entry) = request.tool_named(&name) else {
-        let similar = similar_to(&name);
-        return Ok(request.reject_unknown(name, &similar, call_id));
+    let Some(entry) = request.tool_named(name) else {
+        let similar = similar_to(name);
+        return Ok(request.reject_unknown(name.to_owned(), &similar, call_id));
     };
     if format.is_modern() {
         check_arguments(request.headers, entry.tool.input.value(), &input)?;

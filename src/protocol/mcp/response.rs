@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -18,7 +18,6 @@ use super::{
 use crate::{
     Failure,
     call::Outcome,
-    json::JsonObject,
     protocol::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},
@@ -49,28 +48,74 @@ struct RpcResponse<'a, T> {
 pub(super) struct CallResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    content: Vec<Value>,
+    content: Vec<Block<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "is_empty")]
-    meta: Value,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'a>,
+}
+
+/// A block of `content`. Texts, of which nearly every result has one, are not copied.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Text { r#type: &'static str, text: &'a str },
+    Other(Value),
+}
+
+/// `_meta` of a result.
+#[derive(Default)]
+pub(super) struct Meta<'a> {
+    /// Every modern result names its server.
+    server: Option<&'a RawValue>,
+    others: Vec<(&'static str, Value)>,
+}
+
+impl<'a> Meta<'a> {
+    pub(super) fn of(format: &'a McpFormat) -> Self {
+        Self {
+            server: format.server_info.as_deref(),
+            others: Vec::new(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.others.push((name, value.into()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.server.is_none() && self.others.is_empty()
+    }
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(server) = self.server {
+            map.serialize_entry("io.modelcontextprotocol/serverInfo", server)?;
+        }
+        for (name, value) in &self.others {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
 }
 
 /// Returns the block of `content` for one item of a tool's content.
-fn block_of(
+fn block_of<'a>(
     format: &McpFormat,
     outcome: &Outcome,
     number: usize,
-    content: &EncodedContent,
-) -> Value {
+    content: &'a EncodedContent,
+) -> Block<'a> {
     let media_type = &*content.media_type;
     let kind = media_type.split('/').next().unwrap_or_default();
     let text = content.text.as_deref();
     let data = content.data.as_deref();
     let has_audio = format.revision > Some(Revision::V2024_11_05);
-    match (&content.uri, text, data) {
-        (None, Some(text), _) if media_type == "text/plain" => text_block(text),
+    Block::Other(match (&content.uri, text, data) {
+        (None, Some(text), _) if media_type == "text/plain" => return text_block(text),
         (None, Some(text), _) => {
             json!({"type": "text", "text": text, "_meta": {MEDIA_TYPE: media_type}})
         }
@@ -94,11 +139,12 @@ fn block_of(
             }
             json!({"type": "resource", "resource": resource})
         }
-    }
+    })
 }
 
-fn text_block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
+fn text_block(text: &str) -> Block<'_> {
+    let r#type = "text";
+    Block::Text { r#type, text }
 }
 
 /// Returns the URI of a part of this message, and of no other (RFC 2392).
@@ -130,12 +176,12 @@ pub(super) fn encode_error(format: &McpFormat, error: &RpcError) -> Vec<u8> {
 }
 
 pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
-    let mut meta = meta_of(format);
+    let mut meta = Meta::of(format);
     if !outcome.call_id.is_empty() {
-        meta[CALL_ID] = json!(outcome.call_id);
+        meta.insert(CALL_ID, &*outcome.call_id);
     }
     if outcome.is_replay {
-        meta[REPLAY] = true.into();
+        meta.insert(REPLAY, true);
     }
     match &outcome.result {
         Ok(output) => {
@@ -162,46 +208,34 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
             let question = failure.parts().question.as_ref();
             if let Some(question) = question.filter(|_| !format.is_bare) {
                 let mut result = format.elicitation.question(failure, question);
-                result["_meta"] = meta;
+                result["_meta"] = json!(meta);
                 return encode(format, &result);
             }
             if let Some(wait) = failure.parts().retry_after {
-                meta[RETRY_AFTER] = whole_milliseconds(wait).into();
+                meta.insert(RETRY_AFTER, whole_milliseconds(wait));
             }
             encode(format, &CallResult::error(format, &text_of(failure), meta))
         }
     }
 }
 
-impl CallResult<'_> {
-    fn of(format: &McpFormat, content: Vec<Value>, meta: Value) -> Self {
+impl<'a> CallResult<'a> {
+    fn of(format: &McpFormat, content: Vec<Block<'a>>, meta: Meta<'a>) -> Self {
         Self {
             result_type: format.is_modern().then_some("complete"),
             content,
             structured_content: None,
             is_error: false,
-            meta: if format.is_bare { Value::Null } else { meta },
+            meta: Some(meta).filter(|_| !format.is_bare).unwrap_or_default(),
         }
     }
 
-    pub(super) fn error(format: &McpFormat, text: &str, meta: Value) -> Self {
+    pub(super) fn error(format: &McpFormat, text: &'a str, meta: Meta<'a>) -> Self {
         Self {
             is_error: true,
             ..Self::of(format, vec![text_block(text)], meta)
         }
     }
-}
-
-/// Returns `_meta` of a result. Every modern result names its server.
-pub(super) fn meta_of(format: &McpFormat) -> Value {
-    match &format.server_info {
-        None => json!({}),
-        Some(server) => json!({"io.modelcontextprotocol/serverInfo": server}),
-    }
-}
-
-pub(super) fn is_empty(meta: &Value) -> bool {
-    meta.as_object().is_none_or(JsonObject::is_empty)
 }
 
 /// Returns the text of a failure for a model: what went wrong, and what to do next.

@@ -10,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     format::{McpFormat, OutputKind},
-    response::{self, meta_of},
+    response::{self, Meta},
     transport::{CAPABILITIES, ErrorResponse, MISSING_CAPABILITY, TASKS, supports_tasks},
 };
 use crate::{
@@ -57,8 +57,9 @@ pub(super) fn decode(
     format: &McpFormat,
     method: &str,
     params: &Value,
+    meta: &Value,
 ) -> Result<Operation, ErrorResponse> {
-    if !supports_tasks(&params["_meta"][CAPABILITIES]) {
+    if !supports_tasks(&meta[CAPABILITIES]) {
         return Err(unsupported());
     }
     let unknown = || {
@@ -88,7 +89,7 @@ pub(super) fn decode(
                 let body = if shows {
                     current(&format, task, largest)
                 } else {
-                    let meta = meta_of(&format);
+                    let meta = Meta::of(&format);
                     response::encode(&format, &json!({"resultType": "complete", "_meta": meta}))
                 };
                 return (StatusCode::OK, body);
@@ -167,7 +168,7 @@ fn of(format: &McpFormat, task: &Task, status: &str) -> Value {
         "lastUpdatedAt": timestamp(task.updated_at),
         "ttlMs": whole_milliseconds(task.ttl),
         "pollIntervalMs": whole_milliseconds(task.poll_after),
-        "_meta": meta_of(format),
+        "_meta": Meta::of(format),
     });
     if let Some(message) = &task.message {
         value["statusMessage"] = json!(message);

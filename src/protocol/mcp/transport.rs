@@ -158,9 +158,9 @@ pub(super) fn revision_of(
     headers: &HeaderMap,
     method: &str,
     params: &Value,
+    meta: &Value,
 ) -> Result<Revision, ErrorResponse> {
     let header = header_text(headers, &VERSION_HEADER);
-    let meta = &params["_meta"];
     let named = &meta[VERSION];
     if named.is_null() {
         match header.map(Revision::parse) {
