@@ -141,7 +141,7 @@ impl Codec for OxpCodec {
             ListFormat::OpenApi => "The OpenAPI document cannot be sent",
             _ => "The list of tools cannot be sent",
         };
-        let body = response::error_body(Wording::new(message, detail), Dialect::Header);
+        let body = response::ErrorBody::of(Wording::new(message, detail), Dialect::Header);
         (StatusCode::BAD_REQUEST, to_json(&body))
     }
 

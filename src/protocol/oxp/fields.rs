@@ -10,20 +10,24 @@ use crate::{Secret, json::JsonObject, protocol::refusal::Refusal, text::LONGEST_
 /// many encodings.
 const LONGEST_SECRET: usize = 16 * 1024;
 
-/// An object whose fields are taken out one by one, and its path in the body.
+/// An object whose fields are taken out one by one, and its path in the body. They are so few that
+/// comparing their names costs less than hashing one.
 pub(super) struct ObjectFields<'a> {
-    fields: JsonObject,
+    fields: Vec<(String, Value)>,
     pub(super) path: &'a str,
 }
 
 impl<'a> ObjectFields<'a> {
     pub(super) fn of(fields: JsonObject, path: &'a str) -> Self {
+        let fields = fields.into_iter().collect();
         Self { fields, path }
     }
 
     /// Takes a field. `null` is what some clients send for an absent one.
     fn take(&mut self, name: &str) -> Option<Value> {
-        self.fields.swap_remove(name).filter(|it| !it.is_null())
+        let index = self.fields.iter().position(|(it, _)| it == name)?;
+        let (_, value) = self.fields.swap_remove(index);
+        Some(value).filter(|it| !it.is_null())
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {

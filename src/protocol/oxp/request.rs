@@ -76,29 +76,29 @@ pub(super) fn call(
     background: Background,
     format: &mut OxpFormat,
 ) -> Operation {
-    let mut names = RequestNames::default();
-    match call_in(format, &mut names, request) {
+    match call_in(format, request) {
         Ok(call) => Operation::Call(Box::new(Call { background, ..call })),
-        Err(refusal) => Operation::Reject(refusal, names),
+        Err(refusal) => Operation::Reject(refusal, names_in(request)),
     }
 }
 
-/// Reads a call. What could be read of it is in `format` and `names`, even after an error.
-fn call_in(
-    format: &mut OxpFormat,
-    names: &mut RequestNames,
-    request: &EncodedRequest<'_>,
-) -> Result<Call, Refusal> {
-    let headers = request.headers;
-    let body = object(request.body, &BODY, request.max_values)?;
+/// Reads the names in a refused call again: only its log line needs them.
+fn names_in(request: &EncodedRequest<'_>) -> RequestNames {
+    let body = object(request.body, &BODY, request.max_values).unwrap_or_default();
     let inner = body.get("request").and_then(Value::as_object);
     let inner = inner.unwrap_or(&body);
     let text = |name: &str| inner.get(name)?.as_str().map(str::to_owned);
-    *names = RequestNames {
+    RequestNames {
         tool: text("tool_id"),
         call_id: text("call_id"),
         trace_id: text("trace_id"),
-    };
+    }
+}
+
+/// Reads a call. What could be read of it is in `format`, even after an error.
+fn call_in(format: &mut OxpFormat, request: &EncodedRequest<'_>) -> Result<Call, Refusal> {
+    let headers = request.headers;
+    let body = object(request.body, &BODY, request.max_values)?;
     let (body, schema) = opened(format, body)?;
     let path = match format.dialect {
         Dialect::Header => "",
@@ -271,8 +271,10 @@ fn object(body: &[u8], scope: &JsonScope, max_values: usize) -> Result<JsonObjec
     }
 }
 
+/// The body's known fields are so few that comparing their names costs less than hashing one.
 fn has(body: &JsonObject, name: &str) -> bool {
-    body.get(name).is_some_and(|value| !value.is_null())
+    body.iter()
+        .any(|(it, value)| it == name && !value.is_null())
 }
 
 /// Returns a sentence about the field that a request without an input has in place of it.

@@ -18,7 +18,7 @@ use crate::{
     },
     protocol::{json_response::to_json, refusal::Refusal, wording::Wording},
     text::{milliseconds, whole_milliseconds},
-    tool::output::Output,
+    tool::{output::Output, schema::ParameterErrors},
 };
 
 /// OXP 1.0, Call Tool Response.
@@ -101,46 +101,51 @@ fn error_of(failure: &Failure) -> ToolErrorBody<'_> {
     }
 }
 
-/// Encodes a refusal: OXP 1.0, Server Error Response and Validation Error Response.
+/// OXP 1.0, Server Error Response and Validation Error Response.
+#[derive(Serialize)]
+pub(super) struct ErrorBody<'a> {
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a str>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    developer_message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter_errors: Option<&'a ParameterErrors>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_requirements: Option<Value>,
+}
+
+impl ErrorBody<'_> {
+    pub(super) fn of(Wording { message, detail }: Wording, dialect: Dialect) -> Self {
+        Self {
+            schema: dialect.schema(),
+            message,
+            developer_message: detail,
+            parameter_errors: None,
+            missing_requirements: None,
+        }
+    }
+}
+
 pub(super) fn encode_refusal(refusal: &Refusal, format: &OxpFormat) -> (StatusCode, Vec<u8>) {
-    let mut wording = Wording::of(refusal);
-    let mut more = None;
+    let mut body = ErrorBody::of(Wording::of(refusal), format.dialect);
     match refusal {
         Refusal::Rejected(Rejection::InvalidInput(errors), _) => {
-            wording.detail.clone_from(&format.misplaced_input);
-            more = Some(("parameter_errors", json!(errors)));
+            body.developer_message.clone_from(&format.misplaced_input);
+            body.parameter_errors = Some(errors);
         }
         Refusal::Rejected(Rejection::Missing(missing), _) => {
-            if format.dialect == Dialect::Path {
+            if let (Dialect::Path, Some(detail)) = (format.dialect, &mut body.developer_message) {
                 // That path has no place for a context.
-                let detail = wording.detail.unwrap_or_default();
-                let text = "Only the body of POST /tools/call has a context.";
-                wording.detail = Some(format!("{detail} {text}"));
+                *detail += " Only the body of POST /tools/call has a context.";
             }
             if !missing.requirements.is_empty() {
-                more = Some(("missing_requirements", requirements_of(missing)));
+                body.missing_requirements = Some(requirements_of(missing));
             }
         }
         _ => {}
     }
-    let mut body = error_body(wording, format.dialect);
-    if let Some((name, value)) = more {
-        body[name] = value;
-    }
     (status_of(refusal), to_json(&body))
-}
-
-/// Returns the body of an error.
-pub(super) fn error_body(Wording { message, detail }: Wording, dialect: Dialect) -> Value {
-    let mut body = json!({});
-    if let Some(schema) = dialect.schema() {
-        body["$schema"] = schema.into();
-    }
-    body["message"] = message.into();
-    if let Some(detail) = detail {
-        body["developer_message"] = detail.into();
-    }
-    body
 }
 
 /// Returns the status of a refusal.
