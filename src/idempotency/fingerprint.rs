@@ -1,7 +1,8 @@
 //! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{Caller, Secret, ToolId, text};
@@ -40,8 +41,7 @@ pub(crate) fn fingerprint_of(
     call_id: &str,
     credentials: &[(&str, &Secret)],
 ) -> String {
-    let (tool, mut json) = (tool.to_string(), String::new());
-    write_canonical(input, &mut json);
+    let (tool, json) = (tool.to_string(), canonical(&[input]));
     let mut texts = vec![Some(&*tool), user, Some(&*json)];
     if !credentials.is_empty() {
         // A salt, so that a reader of the store cannot try a list of secrets against all calls at
@@ -56,11 +56,7 @@ pub(crate) fn fingerprint_of(
 
 /// Returns the SHA-256 of the canonical JSON of values.
 pub(crate) fn digest_of(values: &[&Value]) -> String {
-    let mut json = String::new();
-    for value in values {
-        write_canonical(value, &mut json);
-    }
-    text::hex(&Sha256::digest(json))
+    text::hex(&Sha256::digest(canonical(values)))
 }
 
 /// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
@@ -71,7 +67,9 @@ fn hash_of(texts: &[Option<&str>]) -> String {
             None => hash.update([0]),
             Some(text) => {
                 hash.update([1]);
-                hash.update(text.len().to_le_bytes());
+                // No text is larger than an event.
+                let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                hash.update(length.to_le_bytes());
                 hash.update(text);
             }
         }
@@ -79,38 +77,53 @@ fn hash_of(texts: &[Option<&str>]) -> String {
     text::hex(&hash.finalize())
 }
 
-/// Writes a value as JSON without spaces, with the fields of objects sorted, and a comma after each
+/// Returns values as JSON without spaces, with the fields of objects sorted, and a comma after each
 /// item.
 ///
 /// RFC 8785 would convert all numbers to doubles, which makes some large integers equal.
-fn write_canonical(value: &Value, out: &mut String) {
+fn canonical(values: &[&Value]) -> String {
+    let mut json = Vec::new();
+    for value in values {
+        write_canonical(value, &mut json);
+    }
+    String::from_utf8(json).expect("JSON is UTF-8")
+}
+
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(name, _)| *name);
-            out.push('{');
+            out.push(b'{');
             for (name, value) in fields {
-                out.extend([&*json!(name).to_string(), ":"]);
+                write_scalar(name, out);
+                out.push(b':');
                 write_canonical(value, out);
-                out.push(',');
+                out.push(b',');
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for item in items {
                 write_canonical(item, out);
-                out.push(',');
+                out.push(b',');
             }
-            out.push(']');
+            out.push(b']');
         }
-        scalar => *out += &scalar.to_string(),
+        scalar => write_scalar(scalar, out),
     }
+}
+
+fn write_scalar(scalar: &impl Serialize, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, scalar).expect("JSON can be written as JSON");
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use serde_json::json;
 
     use super::*;
 

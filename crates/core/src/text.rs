@@ -55,9 +55,13 @@ pub fn joined(path: &str, name: &str) -> String {
 
 /// Returns the bytes in hexadecimal digits, in lower case.
 pub fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let digit = |digit| char::from(b"0123456789abcdef"[usize::from(digit)]);
-    digits.map(digit).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
+    }
+    text
 }
 
 /// Returns the scopes in a text: RFC 6749, 3.3.
