@@ -23,7 +23,8 @@ use std::{
 };
 
 use axum::Router;
-use futures_util::FutureExt;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use serde::{Deserialize, Serialize};
@@ -173,19 +174,33 @@ impl LambdaFunction {
         event: &str,
         client_context: &str,
     ) -> Result<Value, crate::Error> {
+        let json = self.invoke_for_json(event, client_context).await?;
+        Ok(serde_json::from_slice(&json)?)
+    }
+
+    /// Handles one event like [`LambdaFunction::invoke_with_context`], and returns the JSON text of
+    /// the response, as Lambda receives it.
+    ///
+    /// # Errors
+    /// The errors of [`LambdaFunction::invoke`].
+    pub async fn invoke_for_json(
+        &self,
+        event: &str,
+        client_context: &str,
+    ) -> Result<Bytes, crate::Error> {
         let mut context = Context::default();
         event::read_client_context(client_context.as_bytes(), &mut context);
-        let router = self.router.clone();
-        let json = async {
-            match event::invoke(&self.app, router, event, context, false).await? {
-                EventResponse::Whole(json) => Ok(json),
-                EventResponse::Stream(response) => response.whole().await,
-            }
-        };
         // Tests may spawn it, and its type is deeper than the compiler's usual limit.
-        let json = json.boxed().await;
-        let json = json.map_err(|error: Diagnostic| error.error_message)?;
-        Ok(serde_json::from_slice(&json)?)
+        let json: BoxFuture<'_, _> = Box::pin(self.json_of(event, context));
+        Ok(json.await.map_err(|error| error.error_message)?)
+    }
+
+    async fn json_of(&self, event: &str, context: Context) -> Result<Bytes, Diagnostic> {
+        let router = self.router.clone();
+        match event::invoke(&self.app, router, event, context, false).await? {
+            EventResponse::Whole(json) => Ok(json),
+            EventResponse::Stream(response) => response.whole().await,
+        }
     }
 
     /// Handles one event and returns the response in the format of an expected file.

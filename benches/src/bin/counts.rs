@@ -148,11 +148,13 @@ async fn rounds(stage: &str, count: usize) {
             }
             "replay" => send(&router, &recorded, StatusCode::OK).await,
             "event" => {
-                black_box(function.invoke(&event).await.expect("a response"));
+                let answer = function.invoke_for_json(&event, "").await;
+                black_box(answer.expect("an answer"));
             }
             "agentcore" => {
-                let arguments = r#"{"a": 10, "b": 5}"#;
-                let answer = function.invoke_with_context(arguments, GATEWAY).await;
+                let answer = function
+                    .invoke_for_json(r#"{"a": 10, "b": 5}"#, GATEWAY)
+                    .await;
                 black_box(answer.expect("an answer"));
             }
             other => panic!("unknown stage {other}"),
