@@ -194,14 +194,14 @@ impl RuntimeApi {
     }
 
     fn request(&self, method: Method, path: &str, body: Body) -> Result<Request<Body>, Error> {
-        let uri = format!("{}/{path}", self.base);
-        let request = Request::builder()
-            .method(method)
-            .uri(Uri::try_from(uri)?)
-            .header(HOST, self.authority.as_str())
-            .header(USER_AGENT, HeaderValue::from_static(AGENT))
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(request.body(body)?)
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = Uri::try_from(format!("{}/{path}", self.base))?;
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.authority.as_str().parse()?);
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(request)
     }
 
     async fn send(&mut self, request: Request<Body>) -> Result<Response<Incoming>, Error> {
