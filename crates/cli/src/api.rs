@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Error,
-    args::{Access, Changes, Choice, Conversion},
+    args::{Access, Changes, Choice, Conversion, Pair},
     output::{quoted, say, typed},
     overlay, parse, source,
 };
@@ -60,13 +60,10 @@ fn suggested_base_url(document: &Value) -> String {
 /// Returns an error with the command that avoids it, if the error names an option.
 pub(crate) fn advised(error: &(impl Display + ?Sized), base_url: &str) -> Error {
     let text = error.to_string();
-    let options = [
-        format!("--base-url {}", quoted(base_url)),
-        "--allow-private".to_owned(),
-        "--searchable".to_owned(),
-    ];
-    let is_named = |it: &&String| it.split(' ').next().is_some_and(|flag| text.contains(flag));
-    match options.iter().find(is_named) {
+    let base_url = format!("--base-url {}", quoted(base_url));
+    let mut options = [&*base_url, "--allow-private", "--searchable"].into_iter();
+    let is_named = |it: &&str| it.split(' ').next().is_some_and(|flag| text.contains(flag));
+    match options.find(is_named) {
         Some(option) => format!("{text}; for example:\n  {} {option}", typed()).into(),
         None => text.into(),
     }
@@ -88,11 +85,10 @@ fn changed(api: OpenApi, changes: &Changes) -> OpenApi {
     let api = changes.toolkit.iter().fold(api, OpenApi::toolkit);
     let version = changes.tool_version.iter().map(ToString::to_string);
     let api = version.fold(api, OpenApi::tool_version);
-    let api = each(api, &changes.rename, |api, (id, it)| api.rename(id, it));
-    let api = each(api, &changes.describe, |api, (id, it)| api.describe(id, it));
-    let api = each(api, &changes.fix, |api, it| {
-        api.fix(&it.operation, &it.parameter, it.value.clone())
-    });
+    let api = each(api, &changes.rename, OpenApi::rename);
+    let api = each(api, &changes.describe, OpenApi::describe);
+    let fixed = changes.fix.iter();
+    let api = fixed.fold(api, |api, (id, name, it)| api.fix(id, name, it.clone()));
     api.reads(&changes.reads)
 }
 
@@ -101,23 +97,22 @@ fn reached(api: OpenApi, access: &Access) -> OpenApi {
     let api = access.bearer.iter().fold(api, OpenApi::bearer);
     let header = access.idempotency_header.iter();
     let api = header.fold(api, OpenApi::idempotency_header);
-    let variables = &access.server_variable;
-    let api = each(api, variables, |api, (name, it)| {
-        api.server_variable(name, it)
-    });
-    let api = each(api, &access.secret, |api, (scheme, it)| {
-        api.secret(scheme, it)
-    });
+    let api = each(api, &access.server_variable, OpenApi::server_variable);
+    let api = each(api, &access.secret, OpenApi::secret);
     let api = api.hosts(&access.host).security(&access.security);
     when(access.allow_private, api, OpenApi::allow_private)
 }
 
 /// Returns the API after each of these settings.
-fn each<T>(api: OpenApi, settings: &[T], set: impl Fn(OpenApi, &T) -> OpenApi) -> OpenApi {
-    settings.iter().fold(api, set)
+fn each<'a, F>(api: OpenApi, settings: &'a [Pair], set: F) -> OpenApi
+where
+    F: Fn(OpenApi, &'a String, &'a String) -> OpenApi,
+{
+    let settings = settings.iter();
+    settings.fold(api, |api, (name, value)| set(api, name, value))
 }
 
 /// Returns the API after a setting, if that is asked for.
-fn when(is_set: bool, api: OpenApi, set: impl Fn(OpenApi) -> OpenApi) -> OpenApi {
+pub(crate) fn when<T>(is_set: bool, api: T, set: impl Fn(T) -> T) -> T {
     if is_set { set(api) } else { api }
 }

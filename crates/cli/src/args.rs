@@ -204,13 +204,8 @@ pub(crate) struct Results {
 /// A name and its value.
 pub(crate) type Pair = (String, String);
 
-/// The value of an operation's parameter.
-#[derive(Clone)]
-pub(crate) struct Fix {
-    pub(crate) operation: String,
-    pub(crate) parameter: String,
-    pub(crate) value: Value,
-}
+/// An operation, its parameter and the value.
+pub(crate) type Fix = (String, String, Value);
 
 fn pair(text: &str) -> Result<Pair, String> {
     match text.split_once('=') {
@@ -222,15 +217,11 @@ fn pair(text: &str) -> Result<Pair, String> {
 /// Reads `ID.PARAMETER=VALUE`; ids may have dots, so the last one counts.
 fn fix(text: &str) -> Result<Fix, String> {
     let (name, value) = pair(text)?;
-    let (operation, parameter) = name
-        .rsplit_once('.')
-        .ok_or("write the operation, `.` and the parameter")?;
-    let as_text = || Value::from(value.as_str());
-    Ok(Fix {
-        operation: operation.to_owned(),
-        parameter: parameter.to_owned(),
-        value: serde_json::from_str(&value).unwrap_or_else(|_| as_text()),
-    })
+    let parts = name.rsplit_once('.');
+    let (operation, parameter) = parts.ok_or("write the operation, `.` and the parameter")?;
+    let (operation, parameter) = (operation.to_owned(), parameter.to_owned());
+    let value = serde_json::from_str(&value).unwrap_or_else(|_| value.into());
+    Ok((operation, parameter, value))
 }
 
 #[cfg(test)]
@@ -247,8 +238,8 @@ mod tests {
             ("get.id=\"10\"", ("get", "id", json!("10"))),
             ("get.q=a=b", ("get", "q", json!("a=b"))),
         ] {
-            let fix = fix(text).unwrap();
-            assert_eq!((&*fix.operation, &*fix.parameter, fix.value), expected);
+            let (operation, parameter, value) = fix(text).unwrap();
+            assert_eq!((&*operation, &*parameter, value), expected);
         }
         assert!(["limit=10", "get.limit"].iter().all(|it| fix(it).is_err()));
     }

@@ -7,6 +7,7 @@ use lambda_tools::{
     Toolkit,
     from_openapi::{ApiTools, Reduction},
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -69,9 +70,7 @@ fn save(tools: &ApiTools, file: &Path, replaces_edited: bool) -> Result<(), Erro
 /// Makes a file again with the options that made it, and prints what has changed.
 fn update(file: &Path, replaces_edited: bool) -> Result<ExitCode, Error> {
     let before = read(file)?;
-    let arguments = before["made_with"].as_array().into_iter().flatten();
-    let arguments = arguments.map(|it| it.as_str().unwrap_or_default().to_owned());
-    let arguments: Vec<_> = arguments.collect();
+    let arguments = Vec::<String>::deserialize(&before["made_with"]).unwrap_or_default();
     let words = arguments.iter().map(String::as_str);
     let words = ["lambda-tools", "openapi"].into_iter().chain(words);
     let parsed = Arguments::try_parse_from(words).map(|it| it.command);
@@ -98,9 +97,8 @@ fn read(file: &Path) -> Result<Value, Error> {
 /// Returns the tools of a file, by their ids.
 fn tools_in(file: &Value) -> BTreeMap<&str, &Value> {
     let tools = file["tools"].as_array().into_iter().flatten();
-    tools
-        .map(|it| (it["id"].as_str().unwrap_or_default(), it))
-        .collect()
+    let tools = tools.map(|it| (it["id"].as_str().unwrap_or_default(), it));
+    tools.collect()
 }
 
 /// Returns a line for each tool that was added, removed or changed.

@@ -31,16 +31,14 @@ struct Action {
 pub(crate) fn apply(overlay: Value, document: &mut Value) -> Result<Vec<String>, Error> {
     let Overlay { overlay, actions } = Overlay::deserialize(overlay)?;
     if !overlay.starts_with("1.0.") && !overlay.starts_with("1.1.") {
-        return Err(
-            format!("the version {overlay} of the Overlay Specification is not known").into(),
-        );
+        let text = format!("the version {overlay} of the Overlay Specification is not known");
+        return Err(text.into());
     }
     let mut warnings = Vec::new();
     for (at, action) in actions.iter().enumerate() {
         let named = |text: &str| format!("action {} ({}) {text}", at + 1, action.target);
-        let warning = action
-            .apply(document)
-            .map_err(|error| named(&error.to_string()))?;
+        let warning = action.apply(document);
+        let warning = warning.map_err(|error| named(&error.to_string()))?;
         warnings.extend(warning.map(named));
     }
     Ok(warnings)
@@ -88,18 +86,15 @@ fn locations(path: &str, document: &Value) -> Result<Vec<String>, Error> {
     let path = JsonPath::parse(path)?;
     // In the order of the document.
     let nodes = path.query_located(document).dedup();
-    let mut pointers: Vec<_> = nodes
-        .locations()
-        .map(NormalizedPath::to_json_pointer)
-        .collect();
+    let pointers = nodes.locations().map(NormalizedPath::to_json_pointer);
+    let mut pointers: Vec<_> = pointers.collect();
     pointers.reverse();
     Ok(pointers)
 }
 
 fn remove(document: &mut Value, pointer: &str) -> Result<(), Error> {
-    let (parent, name) = pointer
-        .rsplit_once('/')
-        .ok_or("would remove the whole document")?;
+    let parts = pointer.rsplit_once('/');
+    let (parent, name) = parts.ok_or("would remove the whole document")?;
     match document.pointer_mut(parent) {
         Some(Value::Object(fields)) => {
             fields.remove(&name.replace("~1", "/").replace("~0", "~"));

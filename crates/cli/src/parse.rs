@@ -21,10 +21,8 @@ const SLOW: usize = 1_000_000;
 pub(crate) fn read(source: &str) -> Result<Value, Error> {
     let text = source::read(source)?;
     if text.len() > SLOW && io::stderr().is_terminal() {
-        say(&format!(
-            "reading {source}, {} MB …",
-            text.len().div_ceil(1_000_000)
-        ));
+        let size = text.len().div_ceil(1_000_000);
+        say(&format!("reading {source}, {size} MB …"));
     }
     parse(&text).map_err(|error| format!("{source} is not valid: {error}").into())
 }
@@ -44,11 +42,8 @@ pub(crate) fn parse(text: &str) -> Result<Value, Error> {
 
 /// Returns an error of the parser without what it advises programmers.
 fn without_advice(error: &str) -> String {
-    let start = error
-        .find(", set ")
-        .or(error.find("; use "))
-        .unwrap_or(error.len());
-    let (text, rest) = error.split_at(start);
+    let start = error.find(", set ").or(error.find("; use "));
+    let (text, rest) = error.split_at(start.unwrap_or(error.len()));
     text.to_owned() + rest.find(" at line ").map_or("", |place| &rest[place..])
 }
 

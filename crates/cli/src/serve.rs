@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     Error,
-    api::{Api, advised},
+    api::{Api, advised, when},
     args::{Conversion, Serve},
     output::say,
     parse, source, summary,
@@ -20,6 +20,10 @@ use crate::{
 
 /// The maximum number of operations that are served without a choice.
 const MOST_WITHOUT_CHOICE: usize = 40;
+
+/// What to do about documents whose tools have the same names.
+const RENAME: &str = "\nGive the toolkit of one document another name, and serve its file in the document's place:\n  \
+    lambda-tools openapi DOCUMENT --all --toolkit NAME -o NAME.json";
 
 /// Runs the command.
 pub(crate) fn run(options: &Serve) -> Result<ExitCode, Error> {
@@ -83,11 +87,7 @@ fn tools(source: &str, options: &Conversion) -> Result<Option<ApiTools>, Error> 
     let is_own =
         access.base_url.is_some() || !source::is_url(source) || source::is_loopback(source);
     let allows_private = access.allow_private || is_own && source::is_loopback(tools.api_url());
-    Ok(Some(if allows_private {
-        tools.allow_private()
-    } else {
-        tools
-    }))
+    Ok(Some(when(allows_private, tools, ApiTools::allow_private)))
 }
 
 /// Returns a server of these APIs' tools.
@@ -98,18 +98,11 @@ fn server(mut apis: Vec<ApiTools>) -> Result<Server, Error> {
         apis = moved.collect();
     }
     let providers: Vec<_> = apis.iter().flat_map(ApiTools::providers).collect();
-    let info = match &*apis {
-        [api] => ServerInfo::from(api),
+    let (info, advice) = match &*apis {
+        [api] => (ServerInfo::from(api), ""),
         several => {
             let titles: Vec<_> = several.iter().map(ApiTools::title).collect();
-            ServerInfo::new(titles.join(", "), "1.0.0")
-        }
-    };
-    let advice = match apis.len() {
-        1 => "",
-        _ => {
-            "\nGive the toolkit of one document another name, and serve its file in the document's place:\n  \
-             lambda-tools openapi DOCUMENT --all --toolkit NAME -o NAME.json"
+            (ServerInfo::new(titles.join(", "), "1.0.0"), RENAME)
         }
     };
     let mut tools = Vec::new();
@@ -135,8 +128,6 @@ fn oauth(providers: Vec<UserProvider>) -> Option<OAuth> {
     let (id, secret) = (it.id, "OAUTH_CLIENT_SECRET");
     let provider = Provider::new(id, client_id, secret, it.authorize_url, it.token_url);
     let oauth = OAuth::with([provider]);
-    Some(match env::var("TOOLS_OAUTH_TABLE") {
-        Ok(table) => oauth.in_dynamodb(table),
-        Err(_) => oauth,
-    })
+    let table = env::var("TOOLS_OAUTH_TABLE").into_iter();
+    Some(table.fold(oauth, OAuth::in_dynamodb))
 }

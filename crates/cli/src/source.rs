@@ -45,10 +45,9 @@ pub(crate) fn without_secrets(argument: String) -> String {
 
 /// Returns the text of a file or a URL.
 pub(crate) fn read(source: &str) -> Result<String, Error> {
-    let bytes = if is_url(source) {
-        download(Url::parse(source)?)
-    } else {
-        fs::read(source).map_err(Error::from)
+    let bytes = match Url::parse(source) {
+        Ok(url) if is_url(source) => download(url),
+        _ => fs::read(source).map_err(Error::from),
     };
     let bytes = bytes.map_err(|error| format!("{source} cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("{source} is not text in UTF-8").into())
@@ -67,10 +66,8 @@ fn download(url: Url) -> Result<Vec<u8>, Error> {
 }
 
 async fn get(url: Url) -> Result<Vec<u8>, Error> {
-    let client = Client::builder()
-        .timeout(LONGEST)
-        .redirect(Policy::custom(follow))
-        .build()?;
+    let client = Client::builder().timeout(LONGEST);
+    let client = client.redirect(Policy::custom(follow)).build()?;
     let response = client.get(url).send().await;
     let mut response = response.map_err(reqwest::Error::without_url)?;
     if !response.status().is_success() {

@@ -129,10 +129,8 @@ impl HttpClient {
             }
             None => self.client.get(url),
         };
-        let mut builder = builder
-            .headers(request.headers.clone())
-            .header(ACCEPT, JSON)
-            .timeout(timeout);
+        let builder = builder.headers(request.headers.clone());
+        let mut builder = builder.header(ACCEPT, JSON).timeout(timeout);
         let mut secrets = request.secrets.clone();
         let credentials = self.options.credentials.header(self.key_header.as_ref())?;
         if let Some((name, value, secret)) = credentials {

@@ -31,9 +31,8 @@ pub fn without_paths(mut text: &str) -> String {
     let mut plain = String::new();
     while let Some((before, rest)) = text.split_once("://") {
         let url = rest.split([' ', '\t', '\r', '\n', '"', '<', '>']).next();
-        let url = url
-            .unwrap_or_default()
-            .trim_end_matches(|it| "):,;.'`".contains(it));
+        let url = url.unwrap_or_default();
+        let url = url.trim_end_matches(|it| "):,;.'`".contains(it));
         let host = url.split(['/', '\\', '?', '#']).next().unwrap_or_default();
         let path = if host.len() < url.len() { "/…" } else { "" };
         let host = host.rsplit('@').next().unwrap_or_default();

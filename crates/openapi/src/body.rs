@@ -66,7 +66,7 @@ impl Body {
             ));
         }
         let empty = &Value::Null;
-        let schema = media.get("schema").unwrap_or(empty);
+        let schema = &media["schema"];
         converter.has_file_parts = kind == Kind::Multipart;
         let is_raw = matches!(kind, Kind::Text | Kind::Bytes);
         let mut fields = converter.convert(schema, is_raw.into());

@@ -96,8 +96,8 @@ impl Input {
         for object in operation.parameters(document)? {
             let is_header = object.get("in").is_some_and(|it| it == "header");
             let name = object.get("name").and_then(Value::as_str);
-            let name = name.unwrap_or_default();
-            wants_authorization |= is_header && name.eq_ignore_ascii_case("authorization");
+            let is_it = name.is_some_and(|it| it.eq_ignore_ascii_case("authorization"));
+            wants_authorization |= is_header && is_it;
             parameters.extend(Parameter::of(object, filled, &mut converter)?);
         }
         let body = Body::of(operation, document, &mut converter)?;
@@ -110,9 +110,8 @@ impl Input {
         for parameter in parameters {
             let template = format!("{{{}}}", parameter.name);
             if parameter.place == Place::Path && !operation.path.contains(&template) {
-                input.doubts.push(format!(
-                    "its path has no {template}, which is among its parameters"
-                ));
+                let doubt = format!("its path has no {template}, which is among its parameters");
+                input.doubts.push(doubt);
                 continue;
             }
             input.add_parameter(parameter, fixed);
@@ -166,10 +165,8 @@ impl Input {
             renamed.map_or(name, |(key, _)| key).clone()
         };
         let is_chosen = |it: &&String| !fixed.contains_key(*it);
-        let sets = body.one_of.iter();
-        self.one_of = sets
-            .map(|it| it.iter().filter(is_chosen).map(key).collect())
-            .collect();
+        let set = |it: &Vec<String>| it.iter().filter(is_chosen).map(key).collect();
+        self.one_of = body.one_of.iter().map(set).collect();
         if self.one_of.contains(&Vec::new()) {
             self.one_of.clear();
         }
@@ -208,9 +205,8 @@ impl Input {
         for (name, _) in names.filter_map(|it| it.split_once('}')) {
             let is_known = |it: &ParameterPlan| it.place == Place::Path && it.name() == name;
             if !self.parameters.iter().any(is_known) {
-                return Err(format!(
-                    "its path has {{{name}}}, which is not among its parameters"
-                ));
+                let error = format!("its path has {{{name}}}, which is not among its parameters");
+                return Err(error);
             }
         }
         Ok(())

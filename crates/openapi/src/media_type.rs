@@ -1,5 +1,9 @@
 //! Media types: RFC 9110, 8.3.
 
+/// The names of formats that are text.
+const TEXTS: &str = "xml yaml ndjson jsonl jsonlines json-lines json-seq graphql javascript ecmascript typescript sql \
+    toml csv pem-file sh";
+
 /// Returns a media type without its parameters, in lower case: RFC 9110, 8.3.1.
 pub(crate) fn essence_of(media_type: &str) -> String {
     let essence = media_type.split(';').next().unwrap_or_default();
@@ -15,25 +19,11 @@ pub(crate) fn is_json(essence: &str) -> bool {
 pub(crate) fn is_textual(essence: &str) -> bool {
     let (kind, name) = essence.split_once('/').unwrap_or_default();
     let name = name.trim_start_matches("x-");
-    let formats = [
-        "xml",
-        "yaml",
-        "ndjson",
-        "jsonl",
-        "jsonlines",
-        "json-lines",
-        "json-seq",
-        "graphql",
-        "javascript",
-        "ecmascript",
-        "typescript",
-        "sql",
-        "toml",
-        "csv",
-        "pem-file",
-        "sh",
-    ];
-    kind == "text" || formats.contains(&name) || name.ends_with("+xml") || name.ends_with("+yaml")
+    let mut formats = TEXTS.split(' ');
+    kind == "text"
+        || formats.any(|it| it == name)
+        || name.ends_with("+xml")
+        || name.ends_with("+yaml")
 }
 
 /// Returns the usual media type of a range such as `image/*`.

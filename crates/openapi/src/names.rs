@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lambda_tools_core::text::hex;
 use sha2::{Digest, Sha256};
 
 use crate::operation::METHODS;
@@ -22,10 +23,8 @@ pub(crate) fn toolkit_of(title: &str) -> String {
     let says_nothing = |word: &&str| {
         let word = word.to_ascii_lowercase();
         let version = word.strip_prefix('v').unwrap_or(&word);
-        matches!(
-            &*word,
-            "api" | "openapi" | "rest" | "http" | "the" | "public"
-        ) || version.bytes().all(|it| it.is_ascii_digit())
+        let is_version = version.bytes().all(|it| it.is_ascii_digit());
+        is_version || ["api", "openapi", "rest", "http", "the", "public"].contains(&&*word)
     };
     let telling: Vec<_> = all.filter(|it| !says_nothing(it)).collect();
     let mut name = joined(&telling, LONGEST_TOOLKIT);
@@ -47,12 +46,8 @@ pub(crate) fn tool_of(toolkit: &str, operation: &str) -> String {
     if whole.len() <= longest {
         return whole;
     }
-    let hash = Sha256::digest(operation);
-    let start = joined(&words, longest - 8);
-    format!(
-        "{start}_{:07x}",
-        u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]) >> 4
-    )
+    let hash = hex(&Sha256::digest(operation)[..4]);
+    format!("{}_{}", joined(&words, longest - 8), &hash[..7])
 }
 
 /// Returns an operation's id without the path and the method that frameworks such as FastAPI add to
@@ -60,21 +55,17 @@ pub(crate) fn tool_of(toolkit: &str, operation: &str) -> String {
 pub(crate) fn function_in<'a>(id: &'a str, path: &str, summary: &str) -> &'a str {
     // Litestar joins the words of the path and of the function, which are also the summary.
     let words = summary.replace(' ', "");
-    let place = id
-        .strip_suffix(&*words)
-        .filter(|_| !words.is_empty())
-        .unwrap_or_default();
-    let first = path
-        .trim_start_matches('/')
-        .split(|it: char| !it.is_alphanumeric())
-        .next();
+    let place = id.strip_suffix(&*words).filter(|_| !words.is_empty());
+    let place = place.unwrap_or_default();
+    let path_words = path.trim_start_matches('/');
+    let first = path_words.split(|it: char| !it.is_alphanumeric()).next();
     let begins = |it: &str| place.to_lowercase().starts_with(&it.to_lowercase());
     if !place.is_empty() && first.is_some_and(begins) {
         return &id[place.len()..];
     }
     let path = path.replace(|it: char| !it.is_alphanumeric(), "_");
     let name = id.rsplit_once('_').and_then(|(start, method)| {
-        let is_method = METHODS.iter().any(|(name, _)| *name == method);
+        let is_method = METHODS.iter().any(|it| it.to_ascii_lowercase() == method);
         start.strip_suffix(&*path).filter(|_| is_method)
     });
     name.filter(|it| !it.is_empty()).unwrap_or(id)
@@ -144,10 +135,8 @@ pub(crate) fn in_words(name: &str) -> String {
 /// letter.
 fn words_of(name: &str) -> Vec<&str> {
     let parts = name.split(|it: char| !it.is_ascii_alphanumeric());
-    parts
-        .flat_map(split_at_capitals)
-        .filter(|it| !it.is_empty())
-        .collect()
+    let words = parts.flat_map(split_at_capitals);
+    words.filter(|it| !it.is_empty()).collect()
 }
 
 fn split_at_capitals(part: &str) -> Vec<&str> {

@@ -110,13 +110,11 @@ impl OpenApi {
     pub fn new(document: Value) -> Result<Self, OpenApiError> {
         let document = Document::new(document)?;
         if Operation::all(&document).is_empty() {
-            let webhooks = document.root()["webhooks"]
-                .as_object()
-                .filter(|it| !it.is_empty());
+            let webhooks = document.root()["webhooks"].as_object();
+            let webhooks = webhooks.filter(|it| !it.is_empty());
             let text = webhooks.map_or("", |_| ", but webhooks, which an API calls itself");
-            return Err(OpenApiError::new(format!(
-                "the document has no operations{text}"
-            )));
+            let text = format!("the document has no operations{text}");
+            return Err(OpenApiError::new(text));
         }
         Ok(Self {
             toolkit: toolkit_of(document.title()),
@@ -162,9 +160,8 @@ impl OpenApi {
 
     /// Chooses operations by their ids or by method and path, such as `GET /pets/{id}`.
     pub fn include_operations<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
-        self.choice
-            .operations
-            .extend(ids.into_iter().map(Into::into));
+        let ids = ids.into_iter().map(Into::into);
+        self.choice.operations.extend(ids);
         self
     }
 
@@ -180,9 +177,8 @@ impl OpenApi {
         mut self,
         methods: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.choice
-            .methods
-            .extend(methods.into_iter().map(Into::into));
+        let methods = methods.into_iter().map(Into::into);
+        self.choice.methods.extend(methods);
         self
     }
 

@@ -9,16 +9,8 @@ use crate::{
 };
 
 /// The methods that a path can have: OpenAPI 3.2, Path Item Object.
-pub(crate) const METHODS: [(&str, &str); 9] = [
-    ("get", "GET"),
-    ("put", "PUT"),
-    ("post", "POST"),
-    ("delete", "DELETE"),
-    ("options", "OPTIONS"),
-    ("head", "HEAD"),
-    ("patch", "PATCH"),
-    ("trace", "TRACE"),
-    ("query", "QUERY"),
+pub(crate) const METHODS: [&str; 9] = [
+    "GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY",
 ];
 
 /// One operation.
@@ -42,10 +34,9 @@ impl<'a> Operation<'a> {
             let others = item.get("additionalOperations").and_then(Value::as_object);
             let others = others.into_iter().flatten();
             let others = others.map(|(method, object)| (method.as_str(), Some(object)));
-            let usual = METHODS
-                .iter()
-                .map(|(name, method)| (*method, item.get(*name)));
-            usual.chain(others).filter_map(move |(method, object)| {
+            let usual = METHODS.map(|it| (it, item.get(&it.to_ascii_lowercase())));
+            let all = usual.into_iter().chain(others);
+            all.filter_map(move |(method, object)| {
                 let object = object?.as_object()?;
                 Some(Self {
                     method,
@@ -97,9 +88,8 @@ impl<'a> Operation<'a> {
                 let parameter = document.resolve(parameter).and_then(Value::as_object);
                 let parameter = parameter.ok_or("a parameter is a reference that leads nowhere")?;
                 let is_same = |it: &&mut &Map<String, Value>| {
-                    ["name", "in"]
-                        .iter()
-                        .all(|key| it.get(*key) == parameter.get(*key))
+                    let mut keys = ["name", "in"].iter();
+                    keys.all(|key| it.get(*key) == parameter.get(*key))
                 };
                 match merged.iter_mut().find(is_same) {
                     Some(known) => *known = parameter,
@@ -118,9 +108,8 @@ impl<'a> Operation<'a> {
     /// Returns the value of the extension `x-mcp` of the operation, its path or the document.
     pub(crate) fn extension(&self, document: &'a Document) -> Option<&'a Value> {
         let of = |object: &'a Map<String, Value>| object.get("x-mcp");
-        of(self.object)
-            .or_else(|| of(self.item))
-            .or_else(|| document.root().get("x-mcp"))
+        let own = of(self.object).or_else(|| of(self.item));
+        own.or_else(|| document.root().get("x-mcp"))
     }
 
     /// Returns the kind of answer that the tool gives, by the first response with a status 2xx.
@@ -136,9 +125,8 @@ impl<'a> Operation<'a> {
             return redirect.map_or(Answer::Any, |_| Answer::Redirect);
         };
         let response = document.resolve(response).unwrap_or(&Value::Null);
-        response["content"]
-            .as_object()
-            .map_or(Answer::Any, answer_in)
+        let content = response["content"].as_object();
+        content.map_or(Answer::Any, answer_in)
     }
 }
 

@@ -41,13 +41,8 @@ impl Parameter {
         filled: &[Filled],
         converter: &mut Converter<'a>,
     ) -> Result<Option<Self>, String> {
-        let text = |field: &str| {
-            object
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let name = text("name").to_owned();
+        let text = |field: &str| object.get(field)?.as_str();
+        let name = text("name").unwrap_or_default().to_owned();
         let place = object.get("in").map(Place::deserialize);
         let Some(Ok(place)) = place else {
             return Err(format!("its parameter {name:?} is in an unknown place"));
@@ -59,13 +54,14 @@ impl Parameter {
             converter.is_cut = true;
             return Ok(None);
         }
-        let encoding = encoding_of(object, place)
-            .ok_or_else(|| format!("its parameter {name:?} has the style {}", text("style")))?;
+        let style = text("style").unwrap_or_default();
+        let error = || format!("its parameter {name:?} has the style {style}");
+        let encoding = encoding_of(object, place).ok_or_else(error)?;
         let of_content = || content_of(object).next()?.1.get("schema");
         let schema = object.get("schema").or_else(of_content);
         let schema = schema.map(|it| converter.convert(it, 1));
         let mut schema = schema.unwrap_or_default();
-        let description = plain(text("description"));
+        let description = plain(text("description").unwrap_or_default());
         if !description.is_empty() {
             converter.describe_as(&sentence(&description), &mut schema);
         }

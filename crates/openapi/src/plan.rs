@@ -285,17 +285,14 @@ impl ApiTools {
     /// Reads a file that [`to_json`](Self::to_json) has written, such as
     /// `include_str!("../tools.json")`.
     pub fn from_json(json: &str) -> Result<Self, OpenApiError> {
-        let tools: Self = serde_json::from_str(json).map_err(|error| {
-            OpenApiError::new(format!("the file of tools is not valid: {error}"))
-        })?;
-        if tools.format != FORMAT {
-            let text = format!(
-                "the file of tools has the format {}, not {FORMAT}",
-                tools.format
-            );
-            return Err(OpenApiError::new(text));
+        let error = |text| OpenApiError::new(format!("the file of tools {text}"));
+        let tools: Result<Self, _> = serde_json::from_str(json);
+        match tools.map_err(|it| error(format!("is not valid: {it}")))? {
+            Self { format, .. } if format != FORMAT => {
+                Err(error(format!("has the format {format}, not {FORMAT}")))
+            }
+            tools => Ok(tools),
         }
-        Ok(tools)
     }
 
     /// Returns the file's text.
@@ -342,13 +339,9 @@ impl ApiTools {
     pub fn version(&self) -> String {
         let start = self.version.trim_start_matches('v');
         let end = start.find(|it: char| !it.is_ascii_digit() && it != '.');
-        let mut numbers = start[..end.unwrap_or(start.len())].split('.');
-        let mut number = |default: u32| {
-            numbers
-                .next()
-                .and_then(|it| it.parse().ok())
-                .unwrap_or(default)
-        };
+        let numbers = start[..end.unwrap_or(start.len())].split('.');
+        let mut numbers = numbers.map(|it| it.parse::<u32>().ok());
+        let mut number = |default| numbers.next().flatten().unwrap_or(default);
         format!("{}.{}.{}", number(1), number(0), number(0))
     }
 

@@ -42,13 +42,12 @@ impl ApiTools {
     pub fn tools(mut self) -> Result<Vec<Tool>, OpenApiError> {
         client::check_urls(&self)?;
         let tools = mem::take(&mut self.tools);
-        let is_searchable = self.searchable;
         let api = Arc::new(Api {
             client: OnceLock::new(),
             tokens: credentials::Tokens::default(),
             settings: self,
         });
-        if is_searchable {
+        if api.settings.searchable {
             return Ok(search::tools(&api, tools));
         }
         Ok(tools.into_iter().map(|tool| tool_of(&api, tool)).collect())
@@ -102,10 +101,8 @@ fn one_of(plan: &ApiTool, input: &Value) -> Result<(), ParameterErrors> {
     if !is_needed || plan.one_of.is_empty() || plan.one_of.iter().any(is_there) {
         return Ok(());
     }
-    Err(ParameterErrors::from([(
-        "input".to_owned(),
-        sentence_on(&plan.one_of),
-    )]))
+    let error = ("input".to_owned(), sentence_on(&plan.one_of));
+    Err(ParameterErrors::from([error]))
 }
 
 /// Declares the secrets and the authorizations of tools.

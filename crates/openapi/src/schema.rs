@@ -241,20 +241,16 @@ impl<'a> Converter<'a> {
         if !required.is_empty() {
             converted.insert("required".into(), required.into());
         }
-        match schema.get("additionalProperties") {
-            Some(Value::Bool(false)) => {
-                drop(converted.insert("additionalProperties".into(), false.into()));
-            }
+        let others: Value = match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => false.into(),
             Some(values @ Value::Object(rules)) if !rules.is_empty() => {
-                let values = self.convert(values, depth + 1);
-                converted.insert("additionalProperties".into(), values.into());
+                self.convert(values, depth + 1).into()
             }
             // Of a body, which is closed otherwise.
-            Some(_) if depth < 2 => {
-                drop(converted.insert("additionalProperties".into(), true.into()));
-            }
-            _ => {}
-        }
+            Some(_) if depth < 2 => true.into(),
+            _ => return,
+        };
+        converted.insert("additionalProperties".into(), others);
     }
 
     /// Returns true if a property, or what it refers to, is only in responses.
@@ -281,9 +277,8 @@ impl<'a> Converter<'a> {
         let by_name = |it: &str| schemas.and_then(|all| all.get(it));
         let target = |it: &Value| self.target(it.as_str()?).or_else(|| by_name(it.as_str()?));
         let mapping = discriminator["mapping"].as_object().into_iter().flatten();
-        let mut subtypes: Vec<_> = mapping
-            .filter_map(|(name, it)| Some((name, target(it)?)))
-            .collect();
+        let mapped = mapping.filter_map(|(name, it)| Some((name, target(it)?)));
+        let mut subtypes: Vec<_> = mapped.collect();
         let mut targets = vec![base];
         while subtypes.is_empty() || targets.len() > 1 {
             let extends = |it: &Value| {
@@ -435,9 +430,8 @@ pub(crate) fn required_set(branch: &Value) -> Option<Vec<String>> {
     let branch = branch.as_object()?;
     let names = list(branch, "required").filter_map(Value::as_str);
     let names: Vec<_> = names.map(str::to_owned).collect();
-    let is_alone = branch
-        .keys()
-        .all(|it| matches!(&**it, "required" | "type" | "description"));
+    let mut keys = branch.keys();
+    let is_alone = keys.all(|it| matches!(&**it, "required" | "type" | "description"));
     (is_alone && !names.is_empty()).then_some(names)
 }
 

@@ -63,9 +63,8 @@ pub(crate) fn needs_of(
         return Ok((chosen.collect(), None));
     };
     let listed = listed.as_array().into_iter().flatten();
-    let alternatives: Vec<Needs> = listed
-        .filter_map(|it| it.as_object().map(needs_in))
-        .collect();
+    let listed = listed.filter_map(Value::as_object);
+    let alternatives: Vec<Needs> = listed.map(needs_in).collect();
     let is_possible = |needs: &&Needs| needs.keys().all(is_known);
     let is_preferred = |needs: &&Needs| {
         let mut schemes = needs.keys();
@@ -102,10 +101,8 @@ fn needs_in(requirement: &Map<String, Value>) -> Needs {
         let scopes = scopes.filter_map(Value::as_str);
         scopes.map(str::to_owned).collect()
     };
-    let schemes = requirement.iter();
-    schemes
-        .map(|(scheme, it)| (scheme.clone(), scopes(it)))
-        .collect()
+    let need = |(scheme, it): (&String, &Value)| (scheme.clone(), scopes(it));
+    requirement.iter().map(need).collect()
 }
 
 fn impossible(alternatives: &[Needs], credentials: &Known) -> String {
@@ -141,14 +138,9 @@ pub(crate) fn credentials_in(
         let (named, made) = (options.secrets.get(name), secret_id(toolkit, name));
         let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
         let secret = named.unwrap_or(&made).clone();
+        let flow = options.preferred.get(name).and_then(Option::as_deref);
         let credential = match scheme["type"].as_str() {
-            Some("oauth2") => of_flows(
-                scheme,
-                toolkit,
-                &secret,
-                base,
-                options.preferred.get(name).and_then(Option::as_deref),
-            ),
+            Some("oauth2") => of_flows(scheme, toolkit, &secret, base, flow),
             _ => credential_of(scheme, secret),
         };
         let is_free = |it: &Credential| !is_reserved || it.secrets().is_empty();
@@ -180,9 +172,8 @@ pub(crate) fn notes_on(document: &Document, used: &BTreeMap<String, Credential>)
     let own = operations.iter().filter_map(|it| it.object.get("security"));
     let mut all = own.chain(document.root().get("security"));
     let uses_any = all.any(|it| it.as_array().is_some_and(|it| !it.is_empty()));
-    let names: Vec<_> = schemes_in(document)
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let names = schemes_in(document).map(|(name, _)| name.as_str());
+    let names: Vec<_> = names.collect();
     if used.is_empty() && !uses_any && !names.is_empty() {
         note(format!(
             "no operation uses its security schemes ({}); --security SCHEME or --bearer SECRET_ID sends credentials",
@@ -203,36 +194,28 @@ fn bearer(secret: String) -> Credential {
 fn credential_of(scheme: &Value, secret: String) -> Result<Credential, String> {
     let text = |field: &str| scheme[field].as_str().unwrap_or_default();
     let is_http = |name: &str| text("scheme").eq_ignore_ascii_case(name);
-    let name = || text("name").to_owned();
+    let name = text("name").to_owned();
     match (text("type"), text("in")) {
         ("http", _) if is_http("bearer") => Ok(bearer(secret)),
         ("http", _) if is_http("basic") => Ok(Credential::Basic { secret }),
-        ("apiKey", "header") if is_of_connection(text("name")) => {
+        ("apiKey", "header") if is_of_connection(&name) => {
             Err("is in a header that belongs to the connection".to_owned())
         }
         ("apiKey", "header") => Ok(Credential::Header {
-            name: name(),
+            name,
             secret,
             prefix: String::new(),
         }),
-        ("apiKey", "query") => Ok(Credential::Query {
-            name: name(),
-            secret,
-        }),
-        ("apiKey", "cookie") => Ok(Credential::Cookie {
-            name: name(),
-            secret,
-        }),
+        ("apiKey", "query") => Ok(Credential::Query { name, secret }),
+        ("apiKey", "cookie") => Ok(Credential::Cookie { name, secret }),
         ("http", _) => Err(format!("has the HTTP scheme {:?}", text("scheme"))),
         ("openIdConnect", _) => Err(
             "names its provider by OpenID discovery; add the URLs of the \
              flow `authorizationCode` with an overlay"
                 .to_owned(),
         ),
-        (kind, _) => Err(format!(
-            "is of the type {:?}",
-            if kind.is_empty() { "unknown" } else { kind }
-        )),
+        ("", _) => Err("is of the type \"unknown\"".to_owned()),
+        (kind, _) => Err(format!("is of the type {kind:?}")),
     }
 }
 
@@ -250,9 +233,8 @@ fn of_flows(
             return Ok(None);
         };
         let resolved = servers::resolved(Some(base), url).filter(|it| servers::is_endpoint(it));
-        resolved
-            .map(Some)
-            .ok_or_else(|| format!("has no https URL in `{field}`"))
+        let error = || format!("has no https URL in `{field}`");
+        resolved.map(Some).ok_or_else(error)
     };
     let authorize_url = url("authorizationCode", "authorizationUrl")?;
     let user = authorize_url.zip(url("authorizationCode", "tokenUrl")?);

@@ -147,9 +147,8 @@ fn filled(url: &str, variables: &Value, options: &ServerOptions) -> Result<Strin
     }
     for (name, variable) in variables.as_object().into_iter().flatten() {
         let chosen = options.variables.get(name).map(String::as_str);
-        let value = chosen
-            .or_else(|| variable["default"].as_str())
-            .unwrap_or_default();
+        let value = chosen.or_else(|| variable["default"].as_str());
+        let value = value.unwrap_or_default();
         let values = variable["enum"].as_array();
         if values.is_some_and(|it| !it.iter().any(|it| it == value)) {
             return Err(format!("the server's variable {name} cannot be {value:?}"));

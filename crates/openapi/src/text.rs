@@ -13,28 +13,21 @@ pub(crate) fn description_of(
     chosen: Option<&String>,
     notes: &[String],
 ) -> String {
-    let extension = operation
-        .own_extension()
-        .and_then(|it| it.get("description"));
-    let written = chosen
-        .map(String::as_str)
-        .or_else(|| extension.and_then(Value::as_str));
+    let extension = operation.own_extension();
+    let extension = extension.and_then(|it| it.get("description")?.as_str());
+    let written = chosen.map(String::as_str).or(extension);
     let text = written.map_or_else(|| text_of(operation), str::to_owned);
     let notes = notes.join(" ");
-    let room = LONGEST_TOOL
-        .saturating_sub(notes.len() + 1)
-        .max(LONGEST_TOOL / 2);
-    let text = sentence(cut(&text, room - 1));
+    let room = LONGEST_TOOL.saturating_sub(notes.len() + 1);
+    let text = sentence(cut(&text, room.max(LONGEST_TOOL / 2) - 1));
     let text = format!("{text} {notes}");
     cut(text.trim_end(), LONGEST_TOOL).to_owned()
 }
 
 /// Returns true if neither the operation nor its path says what it does.
 pub(crate) fn is_undescribed(operation: &Operation) -> bool {
-    operation
-        .text("summary")
-        .or_else(|| operation.text("description"))
-        .is_none()
+    let mut fields = ["summary", "description"].iter();
+    fields.all(|it| operation.text(it).is_none())
 }
 
 fn text_of(operation: &Operation) -> String {
@@ -107,11 +100,9 @@ fn without_links(text: &str) -> String {
             rest = &rest[open + 1..];
             continue;
         };
-        if let Some(before) = rest[..open].strip_suffix('!') {
-            plain.push_str(before);
-        } else {
-            plain.push_str(&rest[..open]);
-            plain.push_str(&rest[open + 1..middle]);
+        match rest[..open].strip_suffix('!') {
+            Some(before) => plain += before,
+            None => plain.extend([&rest[..open], &rest[open + 1..middle]]),
         }
         rest = &rest[end + 1..];
     }
@@ -127,13 +118,9 @@ fn without_html(text: &str) -> String {
         rest = &rest[open..];
         let begins_tag =
             rest[1..].starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '!');
-        if let Some(end) = rest.find('>').filter(|_| begins_tag) {
-            plain.push(' ');
-            rest = &rest[end + 1..];
-        } else {
-            plain.push('<');
-            rest = &rest[1..];
-        }
+        let end = rest.find('>').filter(|_| begins_tag);
+        plain.push(if end.is_some() { ' ' } else { '<' });
+        rest = &rest[end.unwrap_or(0) + 1..];
     }
     plain + rest
 }

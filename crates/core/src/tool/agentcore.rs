@@ -52,13 +52,11 @@ pub fn definitions(toolkit: &Toolkit) -> Vec<Value> {
 /// Returns the approximate size of a value in bytes: its names and texts, and 20 bytes for each
 /// value, of which a request may have as many.
 fn size_of(value: &Value) -> usize {
+    let of_field = |(name, it): (&String, &Value)| name.len() + size_of(it);
     20 + match value {
         Value::String(text) => text.len(),
         Value::Array(list) => list.iter().map(size_of).sum(),
-        Value::Object(object) => object
-            .iter()
-            .map(|(name, it)| name.len() + size_of(it))
-            .sum(),
+        Value::Object(object) => object.iter().map(of_field).sum(),
         _ => 0,
     }
 }

@@ -102,9 +102,8 @@ impl Serialize for Content {
             media_type, uri, ..
         } = &self.0;
         // `Mime` takes an empty subtype.
-        let is_valid = media_type
-            .parse::<Mime>()
-            .is_ok_and(|it| it.subtype() != "");
+        let parsed = media_type.parse::<Mime>();
+        let is_valid = parsed.is_ok_and(|it| it.subtype() != "");
         if !is_valid {
             let detail = format!("{media_type:?} is not a media type");
             return Err(S::Error::custom(detail));

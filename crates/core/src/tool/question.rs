@@ -56,9 +56,8 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
         },
         None => ParameterErrors::new(),
     };
-    let lines = errors
-        .iter()
-        .map(|(path, error)| format!("\n- {path}: {error}."));
+    let lines = errors.iter();
+    let lines = lines.map(|(path, error)| format!("\n- {path}: {error}."));
     let message = match lines.collect::<String>() {
         lines if lines.is_empty() => message,
         lines => format!("{message}\nThe previous answer was invalid:{lines}"),

@@ -98,9 +98,8 @@ impl Schema {
     /// Returns the compiled validator, or the reason why the schema is invalid.
     pub fn compile(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled();
-        let validator = compiled
-            .validator
-            .get_or_init(|| Validator::of(&compiled.value, compiled.asserts_formats));
+        let new = || Validator::of(&compiled.value, compiled.asserts_formats);
+        let validator = compiled.validator.get_or_init(new);
         validator.as_ref().map_err(String::as_str)
     }
 

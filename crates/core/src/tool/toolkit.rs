@@ -363,9 +363,8 @@ impl BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the tools cannot be served:")?;
-        self.problems
-            .iter()
-            .try_for_each(|problem| write!(f, "\n  - {problem}"))
+        let mut problems = self.problems.iter();
+        problems.try_for_each(|problem| write!(f, "\n  - {problem}"))
     }
 }
 

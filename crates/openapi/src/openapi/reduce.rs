@@ -12,7 +12,7 @@ use crate::{
     names::{distinct, function_in, tool_of},
     operation::Operation,
     parameters::Filled,
-    plan::{ApiTool, FORMAT, Place, RequestPlan},
+    plan::{ApiTool, FORMAT, Place, RequestPlan, scopes_of},
     security::{Known, credentials_in, needs_of, notes_on},
     servers,
     text::{description_of, first_paragraph, is_undescribed, plain},
@@ -57,21 +57,17 @@ impl OpenApi {
             tool.id = format!("{}.{name}@{}", self.toolkit, self.version);
         }
         self.check_count(tools.len(), &report)?;
-        let is_used = |it: &String| {
-            let mut tools = tools.iter();
-            tools.any(|tool| tool.credentials.contains_key(it))
-        };
-        let used = known.into_iter().filter(|(scheme, _)| is_used(scheme));
+        let needed = scopes_of(&tools);
+        let used = known.into_iter();
+        let used = used.filter(|(scheme, _)| needed.contains_key(&**scheme));
         let used = used.filter_map(|(scheme, it)| Some((scheme, it.ok()?)));
         let credentials: BTreeMap<_, _> = used.collect();
         if self.credentials.bearer.is_none() {
             let notes = notes_on(&self.document, &credentials);
             report.notes.extend(notes);
         }
-        let text = |field: &str| {
-            let info = &self.document.root()["info"];
-            info[field].as_str().unwrap_or_default()
-        };
+        let info = &self.document.root()["info"];
+        let text = |field: &str| info[field].as_str().unwrap_or_default();
         let tools = ApiTools {
             format: FORMAT,
             title: plain(text("title")),
@@ -157,11 +153,11 @@ impl OpenApi {
         let fixed = said(&self.fixed, operation).unwrap_or(&nothing);
         let input = Input::of(operation, &self.document, &filled, fixed)?;
         let schema = Schema::from_value(input.schema.clone());
-        schema
-            .compile()
-            .map_err(|error| format!("its input is not a valid JSON Schema: {error}"))?;
+        let error = |error| format!("its input is not a valid JSON Schema: {error}");
+        schema.compile().map_err(error)?;
         let mut note = |text: &str| notes.push(Note::new(operation.label(), text));
-        if is_undescribed(operation) && said(&self.descriptions, operation).is_none() {
+        let described = said(&self.descriptions, operation);
+        if is_undescribed(operation) && described.is_none() {
             note("it has no description; describe it");
         }
         if input.is_cut {
@@ -173,10 +169,8 @@ impl OpenApi {
         let is_authorization = |(place, name): (Place, &str)| {
             place == Place::Header && name.eq_ignore_ascii_case("authorization")
         };
-        let is_sent = used
-            .iter()
-            .any(|it| it.place().is_none_or(is_authorization));
-        if input.wants_authorization && !is_sent {
+        let mut places = used.iter().map(|it| it.place());
+        if input.wants_authorization && !places.any(|it| it.is_none_or(is_authorization)) {
             note(
                 "it wants the header Authorization, and no security scheme says so; --bearer SECRET_ID sends it",
             );
@@ -185,11 +179,7 @@ impl OpenApi {
         Ok(ApiTool {
             id: String::new(),
             operation: operation.label(),
-            description: description_of(
-                operation,
-                said(&self.descriptions, operation),
-                &input.notes,
-            ),
+            description: description_of(operation, described, &input.notes),
             read_only,
             destructive: (operation.own_extension())
                 .and_then(|it| it.get("destructive")?.as_bool())
@@ -226,11 +216,9 @@ impl OpenApi {
         let function = function_in(id, operation.path, summary);
         let by_method = format!("{function} {}", operation.method.to_ascii_lowercase());
         let all = [function, id, &by_method].into_iter().filter_map(named);
-        let all: Vec<_> = all.collect();
-        if all.len() > 1 {
-            all
-        } else {
-            named(&operation.label()).into_iter().collect()
+        match all.collect::<Vec<_>>() {
+            all if all.len() > 1 => all,
+            _ => named(&operation.label()).into_iter().collect(),
         }
     }
 

@@ -54,9 +54,8 @@ impl Api {
         *request.timeout_mut() = Some(limit.saturating_sub(RESERVE).max(limit / 2));
         // The first call creates it: a cold start does not wait for it.
         let client = self.client.get_or_init(|| created(&self.settings).ok());
-        let client = client
-            .as_ref()
-            .ok_or_else(|| Failure::new("TLS is not available on this machine"))?;
+        let error = || Failure::new("TLS is not available on this machine");
+        let client = client.as_ref().ok_or_else(error)?;
         let response = client.execute(request).await;
         response.map_err(|error| failure::of_error(error, repeats))
     }
@@ -113,10 +112,8 @@ fn created(settings: &ApiTools) -> reqwest::Result<Client> {
 /// Follows redirects of one server alone: another one would get what is meant for the first.
 fn on_the_same_origin(attempt: Attempt) -> Action {
     let before = attempt.previous();
-    let is_same = before
-        .last()
-        .is_some_and(|it| it.origin() == attempt.url().origin());
-    if is_same && before.len() <= MOST_REDIRECTS {
+    let own = before.last().map(Url::origin);
+    if own == Some(attempt.url().origin()) && before.len() <= MOST_REDIRECTS {
         attempt.follow()
     } else {
         attempt.stop()
@@ -125,10 +122,8 @@ fn on_the_same_origin(attempt: Attempt) -> Action {
 
 /// Checks the URLs of an API, which come from its document.
 pub(super) fn check_urls(tools: &ApiTools) -> Result<(), OpenApiError> {
-    let own = tools
-        .tools
-        .iter()
-        .filter_map(|it| it.request.base_url.as_ref());
+    let own = tools.tools.iter();
+    let own = own.filter_map(|it| it.request.base_url.as_ref());
     let issuers = tools.credentials.values().filter_map(|it| match it {
         Credential::User { token_url, .. } | Credential::Client { token_url, .. } => {
             Some(token_url)
@@ -160,9 +155,8 @@ fn check_public(url: &str) -> Result<(), OpenApiError> {
     // A parsed URL has an address in its usual spelling.
     let is_private = host.parse().is_ok_and(|it: IpAddr| !is_global(it));
     if is_private || host == "localhost" || host.ends_with(".localhost") {
-        return Err(error(
-            "has an address that is not reachable from the internet",
-        ));
+        let reason = "has an address that is not reachable from the internet";
+        return Err(error(reason));
     }
     Ok(())
 }

@@ -59,18 +59,11 @@ impl Api {
             let Some(credential) = self.settings.credentials.get(scheme) else {
                 continue;
             };
-            let fresh = match credential {
-                Credential::User { provider, .. } if is_refused => {
+            let fresh = match (credential, &*credential.secrets()) {
+                (Credential::User { provider, .. }, _) if is_refused => {
                     return Err(cx.token_rejected(provider));
                 }
-                Credential::Header { secret, .. }
-                | Credential::Query { secret, .. }
-                | Credential::Cookie { secret, .. }
-                | Credential::Basic { secret }
-                    if is_refused =>
-                {
-                    cx.secret_rejected(secret).await
-                }
+                (_, [secret]) if is_refused => cx.secret_rejected(secret).await,
                 _ => None,
             };
             has_others |= fresh.is_some() || matches!(credential, Credential::Client { .. });
@@ -87,11 +80,9 @@ impl Api {
                 Credential::Query { name, secret } => {
                     let secret = value(secret)?;
                     let pair = format!("{}={}", percent(name), percent(secret.expose()));
-                    let url = request.url_mut();
-                    let query = url
-                        .query()
-                        .map_or(pair.clone(), |it| format!("{it}&{pair}"));
-                    url.set_query(Some(&query));
+                    let others = request.url().query().map(|it| format!("{it}&"));
+                    let query = others.unwrap_or_default() + &pair;
+                    request.url_mut().set_query(Some(&query));
                 }
                 Credential::Cookie { name, secret } => {
                     add_cookie(&mut request, name, &cookie_value(name, &value(secret)?)?)?;
@@ -101,12 +92,8 @@ impl Api {
                     add_header(&mut request, "Authorization", "Basic ", &login)?;
                 }
                 Credential::User { provider, .. } => {
-                    add_header(
-                        &mut request,
-                        "Authorization",
-                        "Bearer ",
-                        cx.token(provider)?,
-                    )?;
+                    let token = cx.token(provider)?;
+                    add_header(&mut request, "Authorization", "Bearer ", token)?;
                 }
                 Credential::Client {
                     token_url,

@@ -12,18 +12,8 @@ use crate::plan::ApiTool;
 /// The maximum size of an answer, in bytes.
 const BUDGET: usize = 64 * 1024;
 /// Parameters by which a model can ask for less.
-const NARROWING: [&str; 10] = [
-    "page",
-    "per_page",
-    "page_size",
-    "pageSize",
-    "PageSize",
-    "limit",
-    "cursor",
-    "fields",
-    "opt_fields",
-    "depth",
-];
+const NARROWING: &str =
+    "page per_page page_size pageSize PageSize limit cursor fields opt_fields depth";
 
 /// Cuts an answer that is too large.
 pub(super) fn cut(value: Value, plan: &ApiTool) -> Value {
@@ -34,7 +24,8 @@ pub(super) fn cut(value: Value, plan: &ApiTool) -> Value {
     let value = cut_to(value, BUDGET, "", &mut notices);
     let parameters = plan.request.parameters.iter();
     let keys = parameters.filter_map(|it| it.key.as_deref());
-    let keys: Vec<_> = keys.filter(|it| NARROWING.contains(it)).collect();
+    let narrows = |key: &&str| NARROWING.split(' ').any(|it| it == *key);
+    let keys: Vec<_> = keys.filter(narrows).collect();
     if !keys.is_empty() {
         notices.push(format!("ask for less with {}", keys.join(", ")));
     }
@@ -60,22 +51,20 @@ fn cut_to(value: Value, budget: usize, path: &str, notices: &mut Vec<String>) ->
     if size_of(&value) <= budget {
         return value;
     }
-    let (value, shown, total, noun) = match value {
+    let (shown, total, noun, value) = match value {
         Value::Array(items) => {
             let total = items.len();
             let items = cut_list(items, budget, path, notices);
-            let shown = items.len();
-            (items.into(), shown, total, "items")
+            (items.len(), total, "items", items.into())
         }
         Value::Object(fields) => {
             let total = fields.len();
             let fields = cut_object(fields, budget, path, notices);
-            let shown = fields.len();
-            (fields.into(), shown, total, "fields")
+            (fields.len(), total, "fields", fields.into())
         }
         Value::String(text) => {
             let (cut, shown) = cut_text(&text, budget);
-            (cut, shown, text.len(), "bytes")
+            (shown, text.len(), "bytes", cut)
         }
         other => return other,
     };

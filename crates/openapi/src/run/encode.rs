@@ -49,9 +49,8 @@ pub(super) fn flat(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(text_of).collect(),
         Value::Object(fields) => {
-            let pairs = fields
-                .iter()
-                .filter_map(|(name, it)| Some([name.clone(), text_of(it)?]));
+            let fields = fields.iter();
+            let pairs = fields.filter_map(|(name, it)| Some([name.clone(), text_of(it)?]));
             pairs.flatten().collect()
         }
         one => text_of(one).into_iter().collect(),
@@ -67,12 +66,10 @@ pub(super) fn simple(
     let texts = match (encoding, value) {
         (Encoding::Json, value) => vec![encoded(&value.to_string())],
         (Encoding::Exploded, Value::Object(fields)) => {
-            let fields = fields
-                .iter()
-                .filter_map(|(name, it)| Some((name, text_of(it)?)));
-            fields
-                .map(|(name, text)| format!("{}={}", encoded(name), encoded(&text)))
-                .collect()
+            let pair = |(name, it): (&String, &Value)| {
+                Some(format!("{}={}", encoded(name), encoded(&text_of(it)?)))
+            };
+            fields.iter().filter_map(pair).collect()
         }
         _ => flat(value).iter().map(|it| encoded(it)).collect(),
     };
@@ -102,19 +99,21 @@ pub(super) fn pairs(name: &str, value: &Value, encoding: Encoding, reserved: boo
         }
         (_, value) => repeated(name, value),
     };
-    let named = named.iter();
-    named
-        .map(|(name, text)| format!("{}={}", percent(name), encoded(text)))
-        .collect()
+    let pair = |(name, text): &(String, String)| format!("{}={}", percent(name), encoded(text));
+    named.iter().map(pair).collect()
+}
+
+/// Returns the items of a list, or the only value.
+pub(super) fn items_of(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        one => slice::from_ref(one),
+    }
 }
 
 /// Returns `name=1` for each item of a list.
 fn repeated(name: &str, value: &Value) -> Vec<(String, String)> {
-    let items = match value {
-        Value::Array(items) => &**items,
-        one => slice::from_ref(one),
-    };
-    let texts = items.iter().filter_map(text_of);
+    let texts = items_of(value).iter().filter_map(text_of);
     texts.map(|text| (name.to_owned(), text)).collect()
 }
 

@@ -5,7 +5,7 @@ use lambda_tools_core::{Failure, text::hex};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::encode::text_of;
+use super::encode::{items_of, text_of};
 use crate::plan::BodyPlan;
 
 /// Returns a body and its media type.
@@ -17,11 +17,7 @@ pub(super) fn body_of(
     let boundary = hex(&Sha256::digest(serde_json::to_vec(fields)?)[..16]);
     let mut body = Vec::new();
     for (name, value) in fields {
-        let items = match value {
-            Value::Array(items) => &**items,
-            one => std::slice::from_ref(one),
-        };
-        for item in items {
+        for item in items_of(value) {
             let mut media_type = plan.media_types.get(name).map(String::as_str);
             let mut filename = String::new();
             let content = if plan.files.contains(name) {
@@ -31,9 +27,8 @@ pub(super) fn body_of(
                 let file = item["filename"].as_str().unwrap_or("file");
                 filename = format!("; filename=\"{}\"", quoted(file));
                 let content = item["base64"].as_str().unwrap_or_default();
-                STANDARD.decode(content).map_err(|_| {
-                    Failure::new(format!("The property base64 of {name} is not base64"))
-                })?
+                let error = || format!("The property base64 of {name} is not base64");
+                (STANDARD.decode(content)).map_err(|_| Failure::new(error()))?
             } else {
                 let Some(text) = text_of(item) else { continue };
                 media_type = media_type.or(item.is_object().then_some("application/json"));

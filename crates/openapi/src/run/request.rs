@@ -115,14 +115,11 @@ fn value_of(parameter: &ParameterPlan, input: &mut Map<String, Value>) -> Option
 
 /// Fills a template of a path. No value may change which resource the path names.
 fn fill(path: &mut String, parameter: &ParameterPlan, value: &Value) -> Result<(), Failure> {
-    let text = simple(value, parameter.encoding, percent);
+    let (name, text) = (parameter.name(), simple(value, parameter.encoding, percent));
     if text.is_empty() {
-        return Err(Failure::new(format!(
-            "{} must not be empty",
-            parameter.name()
-        )));
+        return Err(Failure::new(format!("{name} must not be empty")));
     }
-    *path = path.replace(&format!("{{{}}}", parameter.name()), &text);
+    *path = path.replace(&format!("{{{name}}}"), &text);
     Ok(())
 }
 
@@ -148,13 +145,10 @@ fn url_of(base: &str, path: &str, asked: &[String]) -> Result<Url, Failure> {
 }
 
 fn accepted(answer: &Answer) -> Result<HeaderValue, Failure> {
-    let media_type = match answer {
-        Answer::Json(media_type) | Answer::Text(media_type) | Answer::Content(media_type) => {
-            media_type
-        }
+    Ok(HeaderValue::from_str(match answer {
+        Answer::Json(it) | Answer::Text(it) | Answer::Content(it) => it,
         Answer::Redirect | Answer::Any => "*/*",
-    };
-    Ok(HeaderValue::from_str(media_type)?)
+    })?)
 }
 
 /// Returns the media type and the bytes of a body that is one property.
@@ -164,9 +158,8 @@ fn whole(plan: &BodyPlan, value: Value) -> Result<(String, Vec<u8>), Failure> {
         (Shape::Text, value) => Ok((media_type, text_of(&value).unwrap_or_default().into_bytes())),
         (Shape::Base64, value) => {
             let text = value.as_str().unwrap_or_default();
-            let bytes = STANDARD
-                .decode(text)
-                .map_err(|_| Failure::new("body is not base64"))?;
+            let bytes = STANDARD.decode(text);
+            let bytes = bytes.map_err(|_| Failure::new("body is not base64"))?;
             Ok((media_type, bytes))
         }
         (_, Value::Object(fields)) => of_fields(plan, fields),
@@ -189,17 +182,15 @@ fn of_fields(
     if plan.media_type.starts_with("multipart/") {
         return multipart::body_of(&fields, plan);
     }
-    if plan
-        .media_type
-        .starts_with("application/x-www-form-urlencoded")
-    {
+    let media_type = plan.media_type.clone();
+    if media_type.starts_with("application/x-www-form-urlencoded") {
         let all = fields.iter().flat_map(|(name, value)| {
             let json = value.is_object().then_some(Encoding::Json);
             let encoding = plan.encodings.get(name).copied().or(json);
             pairs(name, value, encoding.unwrap_or_default(), false)
         });
         let form = all.collect::<Vec<_>>().join("&");
-        return Ok((plan.media_type.clone(), form.into_bytes()));
+        return Ok((media_type, form.into_bytes()));
     }
-    Ok((plan.media_type.clone(), serde_json::to_vec(&fields)?))
+    Ok((media_type, serde_json::to_vec(&fields)?))
 }

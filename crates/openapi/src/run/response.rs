@@ -50,10 +50,9 @@ pub(super) async fn value_of(
     if is_content && !is_json(&essence) {
         return Ok(content(essence, &body));
     }
-    let value = if body.is_empty() {
-        Value::Null
-    } else {
-        read(&essence, body)?
+    let value = match &*body {
+        [] => Value::Null,
+        _ => read(&essence, body)?,
     };
     if is_content {
         return Ok(json!({"media_type": "application/json", "text": value.to_string()}));
@@ -68,32 +67,22 @@ pub(super) async fn value_of(
 /// Reads the body of a response.
 pub(super) async fn body_of(mut response: Response, repeats: bool) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
-    loop {
-        let chunk = response
-            .chunk()
-            .await
-            .map_err(|error| failure::of_error(error, repeats))?;
-        let Some(chunk) = chunk else {
-            return Ok(body);
-        };
+    let broken = |error| failure::of_error(error, repeats);
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
         if body.len() + chunk.len() > LARGEST {
-            let text = format!(
-                "The API's response is larger than {} MB: ask for less",
-                LARGEST >> 20
-            );
+            let most = LARGEST >> 20;
+            let text = format!("The API's response is larger than {most} MB: ask for less");
             return Err(Failure::new(text));
         }
         body.extend(chunk);
     }
+    Ok(body)
 }
 
 /// Returns the bytes as content: see [`lambda_tools_core::Content`].
 fn content(media_type: String, body: &[u8]) -> Value {
-    let media_type = if media_type.is_empty() {
-        "application/octet-stream".to_owned()
-    } else {
-        media_type
-    };
+    let media_type = Some(media_type).filter(|it| !it.is_empty());
+    let media_type = media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
     match std::str::from_utf8(body) {
         Ok(text) if is_textual(&media_type) => {
             json!({"media_type": media_type, "text": text})
@@ -166,10 +155,8 @@ fn with_large_integers(json: &[u8]) -> Cow<'_, [u8]> {
 /// Returns the parameters of the next page, as the tool calls them: RFC 8288.
 fn next_in(links: &str, plan: &ApiTool) -> Option<Map<String, Value>> {
     let url = next_url(links)?;
-    let url = Url::parse("https://relative.invalid")
-        .ok()?
-        .join(url)
-        .ok()?;
+    let base = Url::parse("https://relative.invalid").ok()?;
+    let url = base.join(url).ok()?;
     let mut next = Map::new();
     let parameters = plan.request.parameters.iter();
     for it in parameters.filter(|it| it.place == Place::Query) {
@@ -232,12 +219,11 @@ fn has_type(schema: &Value, names: &[&str]) -> bool {
 /// Returns a text of a URL as the type that the schema of its parameter has.
 fn typed(text: &str, schema: &Value) -> Value {
     let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let values = schema["enum"].as_array();
     let is_wanted = |it: &Value| {
         (it.is_number() && has_type(schema, &["integer", "number"]))
             || (it.is_boolean() && has_type(schema, &["boolean"]))
-            || schema["enum"]
-                .as_array()
-                .is_some_and(|all| all.contains(it))
+            || values.is_some_and(|all| all.contains(it))
     };
     parsed.filter(is_wanted).unwrap_or_else(|| text.into())
 }

@@ -37,10 +37,10 @@ pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
     let id = |name: &str| format!("{toolkit}.{name}@{version}");
     let title = &api.settings.title;
     let has = |reads: bool| entries.values().any(|it| it.plan.read_only == reads);
-    let mut all = vec![
-        searching(id("Search"), title, &entries),
-        describing(id("Describe"), &entries),
-    ];
+    let search = searching(id("Search"), title, &entries);
+    let own = [search, describing(id("Describe"), &entries)].into_iter();
+    let own = own.map(|it| it.read_only(true).open_world(false).idempotent());
+    let mut all: Vec<_> = own.collect();
     if has(true) {
         let text = "Calls an operation that only reads. Search and describe it first.";
         let read = calling(id("Read"), text, api, &entries, true);
@@ -71,9 +71,6 @@ fn searching(id: String, title: &str, entries: &Arc<Entries>) -> Tool {
         async move { Ok(found) }
     };
     Tool::dynamic(id, text, schema, json!({}), run)
-        .read_only(true)
-        .open_world(false)
-        .idempotent()
 }
 
 /// Returns the operations with the most of the words, those in their names first.
@@ -111,11 +108,8 @@ fn describing(id: String, entries: &Arc<Entries>) -> Tool {
         async move { Ok(described) }
     };
     let text = "Describes an operation and its input.";
-    Tool::dynamic(id, text, schema, json!({}), run)
-        .read_only(true)
-        .open_world(false)
-        .idempotent()
-        .checked(move |input| selected(&known, &input).map(drop).map(|()| input))
+    let tool = Tool::dynamic(id, text, schema, json!({}), run);
+    tool.checked(move |input| selected(&known, &input).map(drop).map(|()| input))
 }
 
 fn calling(id: String, text: &str, api: &Arc<Api>, entries: &Arc<Entries>, reads: bool) -> Tool {
@@ -170,13 +164,12 @@ fn check(entry: &Entry, input: &mut Value) -> Result<(), ParameterErrors> {
     entry.input.drop_optional_nulls(input);
     let checked = entry.input.check(input, "");
     let checked = checked.map_err(|_| error("Has a definition that is not valid".into()))?;
-    checked
-        .and_then(|()| one_of(&entry.plan, input))
-        .map_err(|errors| {
-            let errors = errors.into_iter().map(|(path, text)| match &*path {
-                "" | "input" => ("input".into(), text),
-                path => (format!("input.{path}"), text),
-            });
-            errors.collect()
-        })
+    let checked = checked.and_then(|()| one_of(&entry.plan, input));
+    checked.map_err(|errors| {
+        let errors = errors.into_iter().map(|(path, text)| match &*path {
+            "" | "input" => ("input".into(), text),
+            path => (format!("input.{path}"), text),
+        });
+        errors.collect()
+    })
 }

@@ -24,20 +24,13 @@ const LONGEST_EXAMPLE: usize = 60;
 /// The maximum length, in bytes, of a pattern.
 const LONGEST_PATTERN: usize = 300;
 /// The formats that say no more than the type.
-const SAYING_NOTHING: [&str; 7] = [
-    "string", "text", "password", "int32", "int64", "float", "double",
-];
+const SAYING_NOTHING: &str = "string text password int32 int64 float double";
 /// The formats of texts that models know.
-const FORMATS: [&str; 8] = [
-    "date",
-    "date-time",
-    "email",
-    "ipv4",
-    "ipv6",
-    "time",
-    "uri",
-    "uuid",
-];
+const FORMATS: &str = "date date-time email ipv4 ipv6 time uri uuid";
+
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|it| it == word)
+}
 
 /// Returns the rules of a schema for its own value, and whether others are left out because the
 /// document contradicts itself: the check helps a model, and the API checks the value in any case.
@@ -56,7 +49,7 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
             "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
             "uniqueItems" => value.is_boolean(),
-            "format" => value.as_str().is_some_and(|it| FORMATS.contains(&it)),
+            "format" => value.as_str().is_some_and(|it| is_in(FORMATS, it)),
             "const" => fits(value, &kinds),
             "default" => value.to_string().len() <= LONGEST_DEFAULT,
             _ => false,
@@ -159,7 +152,7 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
         Some("binary") => notes.push("The bytes in base64.".to_owned()),
         Some("byte" | "base64") => notes.push("In base64.".to_owned()),
         Some("duration") => notes.push("Format: duration (ISO 8601), such as P1DT2H.".to_owned()),
-        Some(format) if !FORMATS.contains(&format) && !SAYING_NOTHING.contains(&format) => {
+        Some(format) if !is_in(FORMATS, format) && !is_in(SAYING_NOTHING, format) => {
             notes.push(format!("Format: {}.", clipped(&plain(format), 40)));
         }
         _ => {}
@@ -168,9 +161,8 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
         notes.push(format!("Pattern: {}.", clipped(&plain(pattern), 80)));
     }
     // Before draft 2020-12, the list was in `items`.
-    let places = list(schema, "prefixItems")
-        .chain(list(schema, "items"))
-        .map(|it| it["type"].as_str().unwrap_or("any"));
+    let places = list(schema, "prefixItems").chain(list(schema, "items"));
+    let places = places.map(|it| it["type"].as_str().unwrap_or("any"));
     let places = places.collect::<Vec<_>>().join(", ");
     if !places.is_empty() {
         notes.push(format!("Its items are, in this order: {places}."));
@@ -182,9 +174,8 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
         notes.push(format!("One of {count} values, such as {named}."));
     }
     if count == 0 && !schema.contains_key("default") {
-        let example = schema
-            .get("example")
-            .or_else(|| list(schema, "examples").next());
+        let first = || list(schema, "examples").next();
+        let example = schema.get("example").or_else(first);
         notes.extend(example.and_then(such_as));
     }
     (!notes.is_empty()).then(|| notes.join(" "))
@@ -206,9 +197,8 @@ fn text_of(value: &Value) -> String {
 /// Returns true for bytes: `format: binary` in OpenAPI 3.0, `contentMediaType` in 3.1.
 pub(super) fn is_binary(schema: &Object) -> bool {
     let is_text = schema.get("type").is_none_or(|it| it == "string");
-    let has_media_type = schema
-        .get("contentMediaType")
-        .is_some_and(|it| it != "application/json");
+    let media_type = schema.get("contentMediaType");
+    let has_media_type = media_type.is_some_and(|it| it != "application/json");
     let format = schema.get("format").and_then(Value::as_str);
     is_text && (has_media_type || format == Some("binary"))
 }
@@ -227,10 +217,8 @@ fn pattern_of(schema: &Object) -> Option<String> {
     if is_unknown || never_matches(pattern) || is_picture(schema) {
         return None;
     }
-    let said = schema
-        .get("example")
-        .into_iter()
-        .chain(schema.get("default"));
+    let said = ["example", "default"].into_iter();
+    let said = said.filter_map(|it| schema.get(it));
     let listed = list(schema, "examples").chain(list(schema, "enum"));
     let said = said.chain(listed);
     let mut texts = said.filter(|it| it.is_string()).take(MOST_VALUES);

@@ -124,9 +124,8 @@ fn describe_variants(object: &mut JsonObject) {
             };
             let properties = branch.get_mut("properties").and_then(Value::as_object_mut);
             let properties = properties.into_iter().flat_map(Map::values_mut);
-            let mut data = properties
-                .filter_map(Value::as_object_mut)
-                .filter(|property| !property.contains_key("const"));
+            let properties = properties.filter_map(Value::as_object_mut);
+            let mut data = properties.filter(|property| !property.contains_key("const"));
             if let (Some(only), None) = (data.next(), data.next()) {
                 only.entry("description").or_insert(description);
             }
@@ -150,10 +149,8 @@ fn list_constants(object: &mut JsonObject) {
         .filter_map(|(value, meaning)| Some(format!("`{}`: {}", value.as_str()?, (*meaning)?)));
     let own = object.get("description").and_then(Value::as_str);
     let lines: Vec<_> = own.map(str::to_owned).into_iter().chain(lines).collect();
-    let values: Value = constants
-        .iter()
-        .map(|(value, _)| (*value).clone())
-        .collect();
+    let values = constants.iter().map(|(value, _)| (*value).clone());
+    let values: Value = values.collect();
     object.shift_remove("oneOf");
     object.insert("type".into(), "string".into());
     if !lines.is_empty() {
@@ -175,9 +172,8 @@ fn list_required(object: &mut JsonObject) {
 fn set_object_type(schema: &mut Value) {
     let branches = schema.get("oneOf").or_else(|| schema.get("anyOf"));
     let is_object = |it: &Value| it.as_object().is_some_and(|o| walk::is_type(o, "object"));
-    let is_union = branches
-        .and_then(Value::as_array)
-        .is_some_and(|it| it.iter().all(is_object));
+    let branches = branches.and_then(Value::as_array);
+    let is_union = branches.is_some_and(|it| it.iter().all(is_object));
     if is_union && schema.get("type").is_none() {
         schema["type"] = "object".into();
     }

@@ -74,9 +74,8 @@ pub fn described(kind: &str, text: String, sentences: &[String]) -> JsonObject {
 fn take_properties(rest: &mut JsonObject, contents: &mut JsonObject, format: SchemaFormat) {
     let properties = rest.shift_remove("properties").map(object_of);
     let is_known = |name: &String| properties.as_ref().is_some_and(|it| it.contains_key(name));
-    let (required, others): (Vec<_>, Vec<_>) = names(rest.shift_remove("required"))
-        .into_iter()
-        .partition(is_known);
+    let names = names(rest.shift_remove("required")).into_iter();
+    let (required, others): (Vec<_>, Vec<_>) = names.partition(is_known);
     if let Some(properties) = properties {
         let each = properties.into_iter();
         let each = each.map(|(name, property)| (name, reduced(property, format).into()));
@@ -181,9 +180,8 @@ fn sentence_of_constant(branch: &Value) -> Option<String> {
 fn is_plain_constant(branch: &Value) -> bool {
     let is_covered =
         |name: &String| ["const", "description", "enum", "type"].contains(&name.as_str());
-    branch
-        .as_object()
-        .is_some_and(|branch| branch.keys().all(is_covered))
+    let branch = branch.as_object();
+    branch.is_some_and(|branch| branch.keys().all(is_covered))
 }
 
 /// Adds the properties of all branches to the schema; a property is required if all branches
@@ -244,10 +242,8 @@ fn combined(keyword: &str, objects: Vec<JsonObject>) -> JsonObject {
 /// OpenAI's APIs require, and returns a note that describes the branches to the model; the server
 /// still checks them. `None` without unions.
 pub fn fold_unions(schema: &mut JsonObject) -> Option<String> {
-    let unions = BRANCHES
-        .into_iter()
-        .filter_map(|keyword| Some((keyword, schema.shift_remove(keyword)?)));
-    let unions: Vec<_> = unions.collect();
+    let taken = |keyword| Some((keyword, schema.shift_remove(keyword)?));
+    let unions: Vec<_> = BRANCHES.into_iter().filter_map(taken).collect();
     if unions.is_empty() {
         return None;
     }

@@ -44,9 +44,8 @@ impl MessageCollector<'_> {
 /// Returns a property that every branch requires and the value lacks: usually the tag itself.
 fn required_by_all<'a>(branches: &'a Branches, path: &str) -> Option<&'a str> {
     let required = |errors: &'a Vec<ValidationError<'_>>| {
-        let at_path = errors
-            .iter()
-            .filter(|error| path_of(error.instance_path()) == path);
+        let errors = errors.iter();
+        let at_path = errors.filter(|error| path_of(error.instance_path()) == path);
         at_path.filter_map(|error| match error.kind() {
             Kind::Required { property } => property.as_str(),
             _ => None,
@@ -54,9 +53,8 @@ fn required_by_all<'a>(branches: &'a Branches, path: &str) -> Option<&'a str> {
     };
     let (first, others) = branches.split_first()?;
     required(first).find(|name| {
-        others
-            .iter()
-            .all(|errors| required(errors).any(|it| it == *name))
+        let mut others = others.iter();
+        others.all(|errors| required(errors).any(|it| it == *name))
     })
 }
 

@@ -129,12 +129,8 @@ fn kind_message(kind: &Kind) -> String {
     match kind {
         Kind::Type { kind } => format!("Must be {}", types_of(kind).join(" or ")),
         Kind::Enum { options } => {
-            let options: Vec<_> = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(plain)
-                .collect();
+            let options = options.as_array().into_iter().flatten();
+            let options: Vec<_> = options.map(plain).collect();
             format!("Must be one of: {}", options.join(", "))
         }
         Kind::Constant { expected_value } => format!("Must be {}", plain(expected_value)),
@@ -258,7 +254,6 @@ pub(super) fn path_of(location: &Location) -> String {
 }
 
 pub(super) fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    let text = value.as_str();
+    text.map_or_else(|| value.to_string(), str::to_owned)
 }
