@@ -23,7 +23,8 @@ impl PreparedCall {
     pub(super) async fn run_once(mut self) -> Result<Outcome, Rejection> {
         if let Background::Started(claim) = &self.valid.execution.background {
             let claim = Claim::clone(claim);
-            return self.perform_task(claim).await;
+            // Boxed, as what follows a rejected token is: each call's future would have its room.
+            return Box::pin(self.perform_task(claim)).await;
         }
         let reauthorization = self.reauthorization();
         let outcome = if let Some(identity) = self.valid.identity.take() {
@@ -33,7 +34,7 @@ impl PreparedCall {
             self.run(None).await.0
         };
         if let Some(reauthorization) = reauthorization {
-            return reauthorization.challenge_instead_of(outcome).await;
+            return Box::pin(reauthorization.challenge_instead_of(outcome)).await;
         }
         Ok(outcome)
     }
