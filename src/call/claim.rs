@@ -23,7 +23,7 @@ impl PreparedCall {
     pub(super) async fn run_once(mut self) -> Result<Outcome, Rejection> {
         if let Background::Started(claim) = &self.valid.execution.background {
             let claim = Claim::clone(claim);
-            // Boxed, as what follows a rejected token is: each call's future would have its room.
+            // Boxed, like what follows a rejected token, so that other calls' futures stay small.
             return Box::pin(self.perform_task(claim)).await;
         }
         let reauthorization = self.reauthorization();

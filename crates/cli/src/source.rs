@@ -45,9 +45,10 @@ pub(crate) fn without_secrets(argument: String) -> String {
 
 /// Returns the text of a file or a URL.
 pub(crate) fn read(source: &str) -> Result<String, Error> {
-    let bytes = match Url::parse(source) {
-        Ok(url) if is_url(source) => download(url),
-        _ => fs::read(source).map_err(Error::from),
+    let bytes = if is_url(source) {
+        download(Url::parse(source)?)
+    } else {
+        fs::read(source).map_err(Error::from)
     };
     let bytes = bytes.map_err(|error| format!("{source} cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("{source} is not text in UTF-8").into())
