@@ -12,6 +12,7 @@
 
 pub mod agentcore;
 pub mod aws;
+pub mod claude_code;
 pub mod documents;
 pub mod dynamodb;
 pub mod function_url;
@@ -28,6 +29,7 @@ use axum::{Router, body::Body, response::Response};
 use tokio::task::JoinHandle;
 
 use std::{
+    ffi::OsStr,
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
@@ -149,6 +151,25 @@ pub fn assert_program() {
         is_program,
         "this is no test, but a program that tests start"
     );
+}
+
+/// Returns the standard output of a program. Panics with all output if the program failed.
+pub fn stdout_of(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}\n{stdout}\n{stderr}",
+        output.status
+    );
+    stdout
+}
+
+/// Returns a program that is stopped if it does not end by itself.
+pub fn limited(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "60"]).arg(program);
+    command
 }
 
 /// Runs a program with a text on its standard input; returns its output.

@@ -3,10 +3,7 @@
 //! They come from PyPI and npm. `tests/all` installs them and runs these tests; a plain `cargo test`
 //! lists them as ignored. MCP's client for Rust is tested in `tests/peers`.
 
-use std::{
-    ffi::OsStr,
-    process::{Command, Output},
-};
+use std::process::Command;
 
 use lambda_tools::{ApiKeys, Auth, secrets::Secrets};
 use serde_json::{Value, json};
@@ -16,6 +13,7 @@ use test_support::{
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     node,
 };
+pub(crate) use test_support::{limited, stdout_of};
 use toolbox::Endpoints;
 
 use crate::support::{installed, repository, server, toolbox};
@@ -27,30 +25,11 @@ async fn serve(auth: impl Into<Auth>, secrets: Secrets) -> Served {
     Served::start(server.into_router().unwrap()).await
 }
 
-/// Returns the standard output of a program. Panics with all output if the program failed.
-pub(crate) fn stdout_of(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        output.status.success(),
-        "{}\n{stdout}\n{stderr}",
-        output.status
-    );
-    stdout
-}
-
 /// Returns the JSON that a program prints.
 pub(crate) fn json_of(command: &mut Command) -> Value {
     let output = tokio::task::block_in_place(|| command.output());
     let stdout = stdout_of(&output.unwrap());
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
-}
-
-/// Returns a program that is stopped if it does not end by itself.
-pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", "60"]).arg(program);
-    command
 }
 
 /// Returns a script in Python, limited in the same way.

@@ -2,7 +2,7 @@
 //! builds besides the toolbox. `.ci/long` installs what they need, and runs them.
 
 mod artifacts;
-pub(crate) mod claude_code;
+mod claude_code;
 #[cfg(target_os = "linux")]
 mod containers;
 mod explorer;

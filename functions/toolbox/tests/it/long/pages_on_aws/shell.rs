@@ -10,12 +10,13 @@ use std::{
     time::Duration,
 };
 
-use test_support::{Served, node};
-
-use crate::{
-    long::claude_code::{ClaudeCode, played_model},
-    support::{installed, repository, toolbox},
+use test_support::{
+    Served,
+    claude_code::{ClaudeCode, played_model},
+    node,
 };
+
+use crate::support::{installed, repository, toolbox};
 
 /// The line that ends the output of a block.
 const END: &str = "the end of the block:";
