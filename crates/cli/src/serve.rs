@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The maximum number of operations that are served without a choice.
-const MOST_WITHOUT_CHOICE: usize = 40;
+pub(crate) const MOST_WITHOUT_CHOICE: usize = 40;
 
 /// Advice for documents whose tools have the same names.
 const RENAME: &str = "\nGive the toolkit of one document another name, and serve its file in the document's place:\n  \

@@ -13,19 +13,19 @@ use crate::output::{self, quoted, typed};
 const MOST_LINES: usize = 20;
 
 /// Prints the groups of operations to choose from, and a command, which ends with `end`, that
-/// chooses the largest one.
+/// chooses the largest one that can be served as it is.
 pub(crate) fn groups(groups: &[(String, usize)], end: &str) {
     output::print("Operations by tag, or by path if they have none:");
     for (name, count) in groups {
         output::print(&format!("{count:>6}  {name}"));
     }
-    let largest = groups.iter().max_by_key(|(_, count)| count);
-    let choice = match largest {
+    let served = (groups.iter()).filter(|(_, it)| *it <= crate::serve::MOST_WITHOUT_CHOICE);
+    let choice = match served.max_by_key(|(_, count)| count) {
         Some((path, _)) if path.starts_with('/') => {
             format!("--include-path {}", quoted(&format!("{path}*")))
         }
         Some((tag, _)) => format!("--include-tag {}", quoted(tag)),
-        None => "--all".to_owned(),
+        None => "--all --searchable".to_owned(),
     };
     output::print(
         "Choose some of them, single ones with --include-operation, or --all; for example:",

@@ -96,6 +96,9 @@ fn the_printed_command_serves() {
         )
         .unwrap();
     }
+    folder.write("more.yaml", &many);
+    let head = PETS.split("  /pets").next().unwrap();
+    folder.write("only.yaml", &many.replace(PETS, head));
     folder.write(
         "many.yaml",
         &many
@@ -111,6 +114,9 @@ fn the_printed_command_serves() {
             "does not use TLS",
         ),
         ("many.yaml", 0, "    20  Few\n"),
+        // These are too many for one list: the command chooses another tag, or a search.
+        ("more.yaml", 0, "    41  Many\n"),
+        ("only.yaml", 0, "    41  Many\n"),
         ("many.yaml --all", 1, "44 tools are more than the 40 "),
     ] {
         let ended = folder.types(&format!("serve {words}"));
