@@ -1,5 +1,6 @@
 //! The command as it is typed: what it prints and writes, and how it ends.
 
+mod long;
 mod serve;
 mod update;
 mod zip;

@@ -11,7 +11,7 @@ use super::{Folder, PETS};
 /// A document as `FastAPI` writes it: without servers, with the names of functions.
 const FASTAPI: &str = include_str!("fastapi.json");
 
-async fn fastapi() -> Served {
+pub(super) async fn fastapi() -> Served {
     let order = async |headers: HeaderMap| {
         assert_eq!(headers["authorization"], "Bearer token-of-orders");
         ([("content-type", "application/json")], r#"{"item": "tea"}"#)
