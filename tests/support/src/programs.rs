@@ -5,12 +5,20 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Arc, Mutex},
 };
 
+use axum::{Router, body::to_bytes, extract::Request};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use crate::{Running, free_address, isolated, lambda::LAMBDA, node, repository};
+use crate::{
+    Running, Served, free_address,
+    function_url::{event_of, response_of},
+    isolated,
+    lambda::LAMBDA,
+    node, repository,
+};
 
 /// Returns the program for this platform, which npm installs without running the package's scripts.
 fn claude_code() -> PathBuf {
@@ -75,7 +83,7 @@ impl Prism {
 pub struct Rie {
     /// Where Lambda's API listens.
     pub url: String,
-    running: Running,
+    running: Mutex<Running>,
 }
 
 impl Rie {
@@ -92,8 +100,27 @@ impl Rie {
             .envs(environment.iter().copied())
             .stderr(Stdio::null());
         let running = Running::listening(&mut command, invoke, 20).await;
-        let url = format!("http://{invoke}");
-        Self { url, running }
+        Self {
+            url: format!("http://{invoke}"),
+            running: Mutex::new(running),
+        }
+    }
+
+    /// Runs a program behind a function URL, which is on a loopback address, and which it knows: the
+    /// events name the host of a real one.
+    pub async fn behind_url(program: impl AsRef<OsStr>, environment: &[(&str, &str)]) -> Served {
+        let served = Served::start_with(async |url| {
+            let environment = [environment, &[("TOOLS_PUBLIC_URL", url)]].concat();
+            let function = Self::start(program, &environment).await;
+            let function = Arc::new(tokio::sync::Mutex::new(function));
+            Router::new().fallback(async move |request: Request| {
+                let (parts, body) = request.into_parts();
+                let body = to_bytes(body, usize::MAX).await.unwrap();
+                let event = event_of(&parts, &body);
+                response_of(&function.lock().await.invoke(&event).await)
+            })
+        });
+        served.await
     }
 
     /// Invokes the function; returns its response, or the error that it reports.
@@ -113,7 +140,7 @@ impl Rie {
 
     /// Stops the function; returns the lines that it and the emulator have printed.
     pub fn end(self) -> Vec<String> {
-        self.running.end()
+        self.running.into_inner().unwrap().end()
     }
 }
 

@@ -11,6 +11,7 @@ use super::{Folder, PETS};
 /// A document as `FastAPI` writes it: without servers, with the names of functions.
 const FASTAPI: &str = include_str!("fastapi.json");
 
+/// The service, which accepts one secret.
 pub(super) async fn fastapi() -> Served {
     let order = async |headers: HeaderMap| {
         assert_eq!(headers["authorization"], "Bearer token-of-orders");
@@ -22,7 +23,7 @@ pub(super) async fn fastapi() -> Served {
 }
 
 /// Starts the command; returns it, and the server's URL.
-fn serving(folder: &Folder, words: &str, secrets: &[(&str, &str)]) -> (Running, String) {
+pub(super) fn serving(folder: &Folder, words: &str, secrets: &[(&str, &str)]) -> (Running, String) {
     let words: Vec<_> = words.split_whitespace().collect();
     let mut command = folder.command(&[&["serve"], &words[..]].concat());
     Running::serving(command.envs(secrets.iter().copied()))

@@ -1,25 +1,31 @@
 //! `lambda-tools zip`: what it packs runs on Lambda.
 
-use std::{env, fs, path::Path, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::{Value, json};
 use test_support::{
+    aws::{CREDENTIALS, emulated},
     function_url::FunctionUrl,
     installed, isolated,
     lambda::calling,
+    openid::OpenId,
     programs::{Prism, Rie},
     repository,
     sam::{Template, of_type},
 };
 
-use super::{Ended, Folder};
+use super::{Ended, Folder, serve::fastapi};
 
 /// Returns the template for this processor.
 pub(super) fn template() -> String {
     include_str!("../../src/zip/template.yaml").replace("x86_64", architecture())
 }
 
-fn architecture() -> &'static str {
+pub(super) fn architecture() -> &'static str {
     match env::consts::ARCH {
         "aarch64" => "arm64",
         other => other,
@@ -107,13 +113,8 @@ async fn on_lambda_the_program_serves_the_tools_beside_it() {
     assert!(tools.contains("Pets.GetPet"), "{tools}");
 }
 
-/// Figma's tools, in a function that AWS's emulator runs; Prism plays Figma.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs AWS SAM and Prism; run tests/all"]
-async fn the_zip_calls_the_api_as_its_document_says() {
-    let folder = Folder::new("figma");
-    folder.write("tools.json", include_str!("../figma/tools.json"));
-    pack(&folder);
+/// Unpacks the zip that was made; returns the program in it.
+fn deployed(folder: &Folder) -> PathBuf {
     let mut python = Command::new(installed("python").canonicalize().unwrap());
     let extract = "import shutil, zipfile; zip = zipfile.ZipFile('made/function.zip'); zip.extractall('deployed'); \
         assert zip.testzip() is None; print([(it.filename, oct(it.external_attr >> 16)) for it in zip.infolist()])";
@@ -130,6 +131,17 @@ async fn the_zip_calls_the_api_as_its_document_says() {
             .permissions(),
     )
     .unwrap();
+    program
+}
+
+/// Figma's tools, in a function that AWS's emulator runs; Prism plays Figma.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs AWS SAM and Prism; run tests/all"]
+async fn the_zip_calls_the_api_as_its_document_says() {
+    let folder = Folder::new("figma");
+    folder.write("tools.json", include_str!("../figma/tools.json"));
+    pack(&folder);
+    let program = deployed(&folder);
     let body = figma_posts_a_comment(&program).await;
     assert_eq!(body["success"], true, "{body}");
     assert!(body["value"].is_object(), "{body}");
@@ -143,6 +155,98 @@ async fn figma_posts_a_comment(program: &Path) -> Value {
     let call = json!({"tool_id": "Figma.PostComment", "input": input});
     let answer = function.invoke(&calling(&call, &[])).await;
     serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
+}
+
+/// With the variables, secrets and tables of the template, in AWS's emulator. The secret of the tool
+/// is in Secrets Manager, too: the API accepts no other one.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs AWS SAM, moto, MCP's client for Python and npm's oidc-provider; run tests/all"]
+async fn a_deployment_accepts_its_key_or_users_who_sign_in() {
+    const KEY: &str = "a-key-of-this-stack-0123456789abcdef";
+    let (api, provider) = (fastapi().await, OpenId::start());
+    let (_emulator, aws) = emulated().await;
+    let folder = Folder::new("deployed");
+    let options = "/openapi.json --all --allow-private -o tools.json";
+    folder.run(&format!("{}{options}", api.url)).succeeds();
+    pack(&folder);
+    let program = deployed(&folder);
+    let in_stack = folder
+        .read("made/template.yaml")
+        .replace("${AWS::StackName}", "made");
+    folder.write("made/template.yaml", &in_stack);
+    let template = Template::transform(&folder.0.join("made/template.yaml"));
+    aws.put_secret("made/ORDERS_HTTPBEARER", "token-of-orders")
+        .await;
+    aws.put_secret("made/TOOLS_SIGN_IN_CLIENT_SECRET", "toolbox-secret")
+        .await;
+    let parameters = [
+        ("SignInProvider", "openid"),
+        ("SignInIssuer", &*provider.url),
+        ("SignInClientId", "toolbox"),
+        ("SignInAllow", "anyone"),
+    ];
+    for (parameters, signs_in) in [(&[][..], false), (&parameters, true)] {
+        let resources = template.resources(parameters);
+        for secret in of_type(&resources, "AWS::SecretsManager::Secret").values() {
+            aws.put_secret(secret["Name"].as_str().unwrap(), KEY).await;
+        }
+        for table in of_type(&resources, "AWS::DynamoDB::Table").keys() {
+            aws.create_table(table).await;
+        }
+        let variables = &resources["Function"]["Properties"]["Environment"]["Variables"];
+        let variables = variables.as_object().unwrap().iter();
+        // The only one that is no text refers to the table.
+        let variables = variables.map(|(name, it)| (&**name, it.as_str().unwrap_or("Grants")));
+        let endpoint = aws.url();
+        let variables = variables
+            .chain(CREDENTIALS)
+            .chain([("AWS_ENDPOINT_URL", &*endpoint)]);
+        let function = Rie::behind_url(&program, &variables.collect::<Vec<_>>()).await;
+        let url = &function.url;
+        let metadata = format!("resource_metadata=\"{url}/.well-known/oauth-protected-resource");
+        for wrong in [None, Some(&KEY[1..])] {
+            let (status, challenge, _) = read_order(url, wrong).await;
+            assert!(
+                status == 401 && challenge.starts_with("Bearer"),
+                "{challenge}"
+            );
+            assert_eq!(challenge.contains(&metadata), signs_in, "{challenge}");
+        }
+        let answer = if signs_in {
+            let callback = format!("{url}/authorization/openid/callback");
+            provider.allow_redirect(&callback).await;
+            sign_in_and_read_order(url)
+        } else {
+            read_order(url, Some(KEY)).await.2["value"].take()
+        };
+        assert_eq!(answer, json!({"item": "tea"}));
+    }
+}
+
+/// Calls the tool, perhaps with a key; returns the status, the challenge and the body.
+async fn read_order(url: &str, key: Option<&str>) -> (u16, String, Value) {
+    let call = json!({"tool_id": "Orders.ReadOrder", "input": {"order_id": 7}});
+    let request = reqwest::Client::new().post(format!("{url}/tools/call"));
+    let request = key.into_iter().fold(request, |it, key| it.bearer_auth(key));
+    let sent = request.json(&call).send().await.unwrap();
+    let status = sent.status().as_u16();
+    // The name that function URLs give it.
+    let challenge = sent.headers().get("x-amzn-remapped-www-authenticate");
+    let challenge = challenge.map_or("", |it| it.to_str().unwrap()).to_owned();
+    (status, challenge, sent.json().await.unwrap())
+}
+
+/// Lets a published client, which knows nothing but the URL, sign its user in and call the tool.
+fn sign_in_and_read_order(url: &str) -> Value {
+    let mut client = Command::new("timeout");
+    client.arg("60").arg(installed("python"));
+    client.arg(repository("functions/toolbox/tests/mcp_oauth.py"));
+    client.args([&format!("{url}/mcp"), "alice", "--tool", "Orders_ReadOrder"]);
+    client.args(["--arguments", r#"{"order_id": 7}"#]);
+    let output = tokio::task::block_in_place(|| client.output()).unwrap();
+    let mut seen: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    seen["call"]["value"]["result"].take()
 }
 
 /// Callers send a key, or sign in; only then, and for tools that act for users, there is a table.
