@@ -1,5 +1,6 @@
 //! The command as it is typed: what it prints and writes, and how it ends.
 
+mod hostile;
 mod long;
 mod serve;
 mod update;
@@ -418,24 +419,55 @@ fn nothing_of_a_document_is_in_a_file_but_the_tools() {
                 assert!(is_plain, "{credential}");
             }
         }
+        // An edited file may have it anywhere.
+        let edited = json!(format!("x'{text}")).to_string();
+        let edited = edited.strip_suffix('"').unwrap();
+        let tools = ["title", "version", "description", "secret"].iter().fold(
+            folder.read("tools.json"),
+            |it, field| {
+                let before = format!("\"{field}\": ");
+                it.replace(&format!("{before}\""), &format!("{before}{edited}"))
+            },
+        );
+        folder.write("tools.json", &tools);
         let zipped = zip::pack(&folder);
+        // The commands to paste, in which a shell evaluates nothing.
+        let commands = zipped.stdout.replace("  aws", "aws() { :; }\naws");
+        let commands = commands.lines().filter(|it| it.starts_with("aws"));
+        let script = commands.collect::<Vec<_>>().join("\n");
+        assert!(script.contains("create-secret"), "{script}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(&folder.0);
+        assert!(shell.status().unwrap().success(), "{script}");
         assert_eq!(
             folder.files(),
             ["api.json", "made", "pets.yaml", "tools.json"]
         );
+        assert_eq!(fs::read_dir(folder.0.join("made")).unwrap().count(), 4);
         assert_eq!(folder.read("made/template.yaml"), zip::template());
         let listed = folder.run("api.json --include-tag None");
         let url = text.replace('\0', "");
         let refused = folder.run_with(&["api.json", "--all", "--base-url", &url]);
-        for ended in [&ended, &zipped, &listed, &refused] {
-            let printed = ended.stdout.clone() + &ended.stderr;
-            let is_obeyed =
-                |it: char| it.is_control() && it != '\n' || "\u{202e}\u{2066}".contains(it);
-            assert!(!printed.contains(is_obeyed), "{printed:?}");
-            let mut lines = printed.lines().map(str::trim_start);
-            assert!(!lines.any(|it| it.starts_with("fn evil")), "{printed:?}");
+        let ended = [ended, zipped, listed, refused].map(|it| it.stdout + &it.stderr);
+        let served = ["api.json", "tools.json"]
+            .map(|file| hostile::printed_until("a secret is missing", &folder, file));
+        assert!(
+            served.iter().all(|it| it.contains("Serving tools on")),
+            "{served:?}"
+        );
+        for printed in ended.iter().chain(&served) {
+            is_harmless(printed);
         }
     }
+}
+
+/// Checks that a terminal obeys nothing of what is printed, and that no text begins a line.
+#[track_caller]
+fn is_harmless(printed: &str) {
+    let is_obeyed = |it: char| it.is_control() && it != '\n' || "\u{202e}\u{2066}".contains(it);
+    assert!(!printed.contains(is_obeyed), "{printed:?}");
+    let mut lines = printed.lines().map(str::trim_start);
+    assert!(!lines.any(|it| it.starts_with("fn evil")), "{printed:?}");
 }
 
 #[test]
