@@ -6,6 +6,7 @@
 mod client;
 mod discovery;
 mod mcp;
+mod sign_in;
 
 use std::{collections::HashMap, fmt::Write, process::ExitCode};
 
@@ -25,6 +26,7 @@ const STEPS: &[(&str, Step)] = &[
     ("resource metadata", discovery::resource),
     ("authorization server", discovery::authorization_server),
     ("browsers", discovery::browsers),
+    ("sign-in", sign_in::sign_in),
     ("protocol", mcp::protocol),
     ("tools", mcp::tools),
     ("call", mcp::call),

@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 const LARGEST: usize = 1 << 20;
 
 pub(super) struct Client {
-    runtime: Runtime,
+    pub(super) runtime: Runtime,
     pub(super) http: reqwest::Client,
     pub(super) options: Server,
     /// The facts of the steps before.

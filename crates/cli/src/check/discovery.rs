@@ -17,10 +17,17 @@ pub(super) fn resource(client: &mut Client) -> Result<Value, Error> {
     let inserted = format!("{ROOT}{}", url.path());
     let mut places = vec![url.join(&inserted)?.into(), url.join(ROOT)?.into()];
     let challenge = text(&first["headers"]["www-authenticate"]);
-    if let Some((_, place)) = challenge.split_once("resource_metadata=\"") {
-        places.insert(0, place.split('"').next().unwrap_or_default().to_owned());
+    let parameter = |name: &str| {
+        let (_, value) = challenge.split_once(&format!("{name}=\""))?;
+        value.split('"').next()
+    };
+    if let Some(place) = parameter("resource_metadata") {
+        places.insert(0, place.to_owned());
     }
     let mut facts = find(client, &places);
+    let scopes = facts["document"]["scopes_supported"].as_array();
+    let scopes: Vec<_> = scopes.into_iter().flatten().map(text).collect();
+    facts["scope"] = json!(parameter("scope").unwrap_or(&scopes.join(" ")));
     let resource = text(&facts["document"]["resource"]).trim_end_matches('/');
     facts["rest"] = json!(url.as_str().strip_prefix(resource));
     facts["has_key"] = client.options.key.is_some().into();
@@ -45,6 +52,7 @@ pub(super) fn authorization_server(client: &mut Client) -> Result<Value, Error> 
     let mut facts = find(client, &places);
     facts["is_equal"] = (facts["document"]["issuer"] == issuer).into();
     facts["issuer"] = issuer.into();
+    facts["has_client"] = client.options.client_id.is_some().into();
     Ok(facts)
 }
 
@@ -62,24 +70,36 @@ fn find(client: &Client, places: &[String]) -> Value {
     facts
 }
 
-/// Asks for each endpoint whether a page of another origin may use it.
+/// Sends what a page of another origin makes a browser send: a preflight before a request that does more
+/// than read, and the origin in any case.
 pub(super) fn browsers(client: &mut Client) -> Result<Value, Error> {
     /// That of MCP's Inspector.
     const ORIGIN: &str = "http://localhost:6274";
-    let server = &client.known["authorization server"]["document"];
-    let endpoints = ["token_endpoint", "registration_endpoint"].map(|it| &server[it]);
-    let metadata = &client.known["resource metadata"]["place"];
-    let places = endpoints.into_iter().chain([metadata]);
-    let mut blocked = Vec::new();
-    for place in places.filter_map(Value::as_str).chain([""]) {
-        let url = client.options.url.join(place)?;
-        let request = client.http.request(Method::OPTIONS, url.clone());
-        let request = request.header("origin", ORIGIN);
-        let response = client.send(request.header("access-control-request-method", "POST"))?;
-        let allowed = &response["headers"]["access-control-allow-origin"];
-        if allowed != "*" && allowed != ORIGIN {
-            blocked.push(url.path().to_owned());
-        }
+    let known = |it: &str| &client.known[it];
+    let (resource, issuer) = (known("resource metadata"), known("authorization server"));
+    let endpoints = ["token_endpoint", "registration_endpoint"];
+    let [token, registration] = endpoints.map(|it| &issuer["document"][it]);
+    let url = json!(client.options.url.as_str());
+    let of_tools = "authorization,content-type,mcp-protocol-version";
+    let places = [
+        ("server", &url, of_tools),
+        ("resource", &resource["place"], ""),
+        ("issuer", &issuer["place"], ""),
+        ("token", token, "content-type"),
+        ("registration", registration, "content-type"),
+    ];
+    let mut facts = json!({});
+    for (name, place, headers) in places {
+        let Some(url) = place.as_str() else { continue };
+        let url = client.options.url.join(url)?;
+        let request = match headers {
+            "" => client.http.get(url),
+            _ => (client.http.request(Method::OPTIONS, url))
+                .header("access-control-request-method", "POST")
+                .header("access-control-request-headers", headers),
+        };
+        facts[name] = client.send(request.header("origin", ORIGIN))?;
+        facts[name]["place"] = place.clone();
     }
-    Ok(json!({"blocked": blocked.join(", ")}))
+    Ok(facts)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, MODERN, text};
-use crate::Error;
+use crate::{Error, source};
 
 const MOST_PAGES: usize = 100;
 /// The number of requests whose time is compared with that of the first.
@@ -14,7 +14,7 @@ const TIMED: usize = 10;
 /// Looks at the URL as it is typed into a client.
 pub(super) fn url(client: &mut Client) -> Result<Value, Error> {
     let url = &client.options.url;
-    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let is_local = source::is_loopback(url.as_str());
     let root = url.join("/")?;
     Ok(json!({"is_local": is_local, "root": root.as_str(), "path": url.path()}))
 }
@@ -29,7 +29,9 @@ pub(super) fn first_request(client: &mut Client) -> Result<Value, Error> {
 
 /// Finds out which eras the server speaks, and goes on in the newer one.
 pub(super) fn protocol(client: &mut Client) -> Result<Value, Error> {
-    let key = client.options.key.as_ref();
+    let issued = |it: &str| client.known["sign-in"][it]["body"]["access_token"].as_str();
+    let key = client.options.key.as_deref();
+    let key = key.or(issued("refresh")).or(issued("token"));
     let bearer = key.map(|it| ("authorization", format!("Bearer {it}")));
     if bearer.is_none() && client.known["first request"]["status"] == 401 {
         return Ok(json!({"lacks_key": true}));
@@ -45,10 +47,8 @@ pub(super) fn protocol(client: &mut Client) -> Result<Value, Error> {
         let revision = text(&initialize["body"]["result"]["protocolVersion"]).to_owned();
         let session = text(&initialize["headers"]["mcp-session-id"]).to_owned();
         let headers = ["mcp-protocol-version", "mcp-session-id"].into_iter();
-        let agreed = headers
-            .zip([revision, session])
-            .filter(|it| !it.1.is_empty());
-        client.headers.extend(agreed);
+        let agreed = headers.zip([revision, session]);
+        client.headers.extend(agreed.filter(|it| !it.1.is_empty()));
         // Servers with sessions serve nothing before it.
         client.message("notifications/initialized", json!({}))?;
     }
@@ -84,22 +84,36 @@ pub(super) fn call(client: &mut Client) -> Result<Value, Error> {
         [name, input] => json!({"name": name, "arguments": input.parse::<Value>()?}),
         _ => json!({"name": harmless.map(|it| &it["name"]), "arguments": {}}),
     };
-    if params["name"].is_null() {
+    let Some(name) = params["name"].as_str() else {
         return Ok(json!({"is_missing": true}));
-    }
+    };
+    let tool = &client.known["tools"]["tools"][name];
+    let only_reads = tool["annotations"]["readOnlyHint"] == true;
+    let start = Instant::now();
     let result = client.result("tools/call", params.clone())?;
-    Ok(json!({"call": params, "result": result}))
+    let time = start.elapsed().as_millis();
+    Ok(json!({"call": params, "result": result, "only_reads": only_reads, "time": time}))
 }
 
-/// Compares the time of the first request with that of further ones.
+/// Compares the time of the first request, and of the first call, with that of further ones: of calls if
+/// they have no effect, or else of lists.
 pub(super) fn latency(client: &mut Client) -> Result<Value, Error> {
+    let called = &client.known["call"];
+    let (method, params) = if called["only_reads"] == true {
+        ("tools/call", called["call"].clone())
+    } else {
+        ("tools/list", json!({}))
+    };
     let mut times = Vec::new();
     for _ in 0..TIMED {
         let start = Instant::now();
-        client.result("tools/list", json!({}))?;
+        client.result(method, params.clone())?;
         times.push(start.elapsed().as_millis());
     }
     times.sort_unstable();
     let first = &client.known["first request"]["milliseconds"];
-    Ok(json!({"first": first, "median": times[TIMED / 2], "slowest": times[TIMED - 1]}))
+    Ok(json!({
+        "first": first, "call": called["time"], "method": method,
+        "median": times[TIMED / 2], "slowest": times[TIMED - 1],
+    }))
 }
