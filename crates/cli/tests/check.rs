@@ -461,6 +461,50 @@ async fn a_person_signs_in_at_this_projects_own_server() {
     checked.says("ok", "`Clock_Now` answers");
 }
 
+/// It serves events of API Gateway with the published handler of awslabs.
+const AWSLABS: &str = r#"
+import http.server, sys
+from awslabs.mcp_lambda_handler import MCPLambdaHandler
+handler = MCPLambdaHandler("clock")
+@handler.tool()
+def now() -> str:
+    "The time."
+    return "noon"
+class Gateway(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+        event = {"httpMethod": self.command, "path": self.path, "headers": dict(self.headers), "body": body}
+        response = handler.handle_request(event, None)
+        self.send_response(response["statusCode"])
+        for header in response["headers"].items():
+            self.send_header(*header)
+        self.send_header("content-length", len(response["body"]))
+        self.end_headers()
+        self.wfile.write(response["body"].encode())
+    do_OPTIONS = do_POST
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Gateway).serve_forever()
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs awslabs' handler of MCP; run tests/all"]
+async fn a_server_of_awslabs_has_no_fault() {
+    let address = free_address();
+    let mut command = Command::new(installed("python"));
+    let command = command.args(["-c", AWSLABS, &address.port().to_string()]);
+    let _server = Running::listening(command, address, 30).await;
+    let url = format!("http://{address}/mcp");
+    let checked = check(&url, &[]).await;
+    let found = ["FAULT", "warn"].map(|it| checked.count(it));
+    assert_eq!((checked.code, found), (Some(0), [0, 3]), "{checked:#?}");
+    checked.says("warn", "only programs on this machine");
+    // Its responses have no header of CORS.
+    checked.says("warn", "cannot use the server (CORS)");
+    // Its decorator `tool` writes no annotations.
+    checked.says("warn", "none only reads and needs no input");
+    let called = check(&url, &["--call", "now", "{}"]).await;
+    called.says("ok", "`now` answers");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FastMCP; run tests/all"]
 async fn a_server_of_fastmcp_has_no_fault() {
