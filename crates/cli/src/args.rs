@@ -58,7 +58,7 @@ pub(crate) struct Server {
     /// Lets you sign in with a browser, as agents' users do, and sends the token
     #[arg(long, conflicts_with = "key")]
     pub(crate) sign_in: bool,
-    /// Uses a client that is registered already, without a secret, with the redirect URI http://127.0.0.1/callback
+    /// Uses a client that is registered already, without a secret, with the redirect URI `http://127.0.0.1/callback`
     #[arg(long, value_name = "ID", requires = "sign_in")]
     pub(crate) client_id: Option<String>,
     /// Calls this tool once, which may have effects, or more often if it only reads

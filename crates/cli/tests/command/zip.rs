@@ -227,7 +227,9 @@ async fn a_deployment_accepts_its_key_or_users_who_sign_in() {
 async fn read_order(url: &str, key: Option<&str>) -> (u16, String, Value) {
     let call = json!({"tool_id": "Orders.ReadOrder", "input": {"order_id": 7}});
     let request = reqwest::Client::new().post(format!("{url}/tools/call"));
-    let request = key.into_iter().fold(request, |it, key| it.bearer_auth(key));
+    let request = key
+        .into_iter()
+        .fold(request, reqwest::RequestBuilder::bearer_auth);
     let sent = request.json(&call).send().await.unwrap();
     let status = sent.status().as_u16();
     // The name that function URLs give it.
