@@ -1,5 +1,4 @@
-//! The commands of the pages that deploy to AWS, typed as they are printed, and the script that collects
-//! the answers of a first deployment.
+//! The commands of the pages that deploy to AWS, typed as they are printed.
 //!
 //! Moto takes the place of AWS. What it lacks is played: Lambda, an HTTP API, a function URL and a
 //! gateway pass requests on to the deployed binary; the key of Twilio, and the model of an agent.
@@ -7,7 +6,7 @@
 mod account;
 mod shell;
 
-use std::{collections::BTreeSet, fs, process::Command, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 use test_support::documents::{Block, FIRST_DEPLOYMENT, GUIDES, blocks, is_expected};
 
@@ -88,56 +87,11 @@ fn run(shell: &mut Shell, block: &Block, expected: Option<&Block>) {
     assert!(is_right(&output), "{}: {output}", block.place);
 }
 
-/// Sections of what the script writes, in either of its runs, each with a part of its text.
-const ANSWERS: [(&str, &str); 16] = [
-    ("stack: parameters", "function-url"),
-    ("stack: outputs", "ToolboxUrl"),
-    ("stack: state", "COMPLETE"),
-    ("function: settings", "TOOLS_QUOTAS"),
-    ("health", r#"{"status":"ok"}"#),
-    ("list", "Calculator.Add@1.0.0"),
-    ("call: OXP", r#""value":15"#),
-    ("call: MCP", r#""structuredContent":{"result":15}"#),
-    ("call: wrong key", "HTTP/1.1 401"),
-    ("call: repeated", "idempotent-replay: true"),
-    ("call: direct", "The stack answers no direct calls."),
-    ("log: calls", r#""outcome":"failure""#),
-    ("log: cold starts", "initDurationMs"),
-    ("metrics", "Calls\tCalculator.Add, 10.0.0"),
-    ("alarms", "-LoggedErrors-"),
-    ("exit codes", "call: OXP: 0"),
-];
-
-/// Checks the file that the script has written.
-fn check_answers(shell: &Shell, key: &str) {
-    let answers = fs::read_to_string(shell.folder.join("first-deployment.txt")).unwrap();
-    for private in [key, "123456789012", "127.0.0.1", "AC000"] {
-        assert!(!answers.contains(private), "{private}\n{answers}");
-    }
-    let sections: Vec<_> = answers.split("\n== ").collect();
-    for (name, text) in ANSWERS {
-        let heading = format!("{name}\n");
-        let mut named = sections.iter().filter(|it| it.starts_with(&heading));
-        let is_there = named.any(|it| it.contains(text));
-        assert!(is_there, "{name}: {text}\n{answers}");
-    }
-    let reported = answers.lines().filter(|line| line.starts_with("== "));
-    let reported: BTreeSet<_> = reported.collect();
-    let codes = sections.last().unwrap().trim_end().lines().skip(1);
-    assert_eq!(codes.count() + 1, reported.len());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs what sam build makes, moto, the AWS CLI, and npm's Inspector and Claude Code; run .ci/long"]
 async fn the_commands_of_a_first_deployment_work() {
-    let mut page = typed(FIRST_DEPLOYMENT, "mcp__tools__Calculator_Add").await;
-    let [ran, compared, deployed] = page.counts;
-    assert!(
-        ran == compared && ran > 20 && deployed == 6,
-        "{ran} {deployed}"
-    );
-    let (key, _) = page.shell.run("echo \"$KEY\"");
-    check_answers(&page.shell, key.trim());
+    let page = typed(FIRST_DEPLOYMENT, "mcp__tools__Calculator_Add").await;
+    assert_eq!(page.counts, [15, 15, 5]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,10 +37,8 @@ impl Shell {
     pub(super) async fn start(variables: &[(&str, &str)], tool: &str) -> Self {
         let claude = ClaudeCode::new(tool);
         let folder = claude.home.0.join("clone");
-        fs::create_dir_all(folder.join("docs")).unwrap();
-        for file in ["template.yaml", "docs/first-deployment.sh"] {
-            fs::copy(repository(file), folder.join(file)).unwrap();
-        }
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(repository("template.yaml"), folder.join("template.yaml")).unwrap();
         let input = serde_json::json!({"a": 10, "b": 5});
         let model = played_model(tool.to_owned(), input).await;
         let mut command = Command::new("bash");
@@ -97,7 +95,11 @@ impl Drop for Shell {
 /// this folder.
 fn add_programs(command: &mut Command, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    for (name, script) in [("npx", inspector()), ("cargo", cargo())] {
+    for (name, script) in [
+        ("npx", inspector()),
+        ("cargo", cargo()),
+        ("lambda-tools", lambda_tools()),
+    ] {
         let path = folder.join(name);
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -129,6 +131,14 @@ fn cargo() -> String {
         "#!/bin/sh\n[ \"$1 $2 $3 $4 $5\" = 'run -q -p toolbox --' ] || exit 9\nshift 5\nexec '{}' \"$@\"\n",
         program.display()
     )
+}
+
+/// Returns a program that runs the command, which the tests of its package have built.
+fn lambda_tools() -> String {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("lambda-tools");
+    assert!(program.exists(), "{} is not built", program.display());
+    format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display())
 }
 
 /// Returns a program that runs the installed Inspector, and no other package or version.
