@@ -18,9 +18,6 @@ use crate::{
     parse, source, summary,
 };
 
-/// The maximum number of operations that are served without a choice.
-pub(crate) const MOST_WITHOUT_CHOICE: usize = 40;
-
 /// Advice for documents whose tools have the same names.
 const RENAME: &str = "\nGive the toolkit of one document another name, and serve its file in the document's place:\n  \
     lambda-tools openapi DOCUMENT --all --toolkit NAME -o NAME.json";
@@ -73,7 +70,7 @@ fn tools(source: &str, options: &Conversion) -> Result<Option<ApiTools>, Error> 
         let mut api = Api::new(source, document, options)?;
         if !api.openapi.has_choice() {
             let allows_many = options.choice.searchable || options.choice.list_all;
-            if api.openapi.operations() > MOST_WITHOUT_CHOICE && !allows_many {
+            if api.openapi.operations() > summary::MOST_WITHOUT_CHOICE && !allows_many {
                 summary::groups(&api.openapi.tags(), "");
                 return Ok(None);
             }

@@ -9,6 +9,8 @@ use serde_json::json;
 
 use crate::output::{self, quoted, typed};
 
+/// The maximum number of operations that are served without a choice.
+pub(crate) const MOST_WITHOUT_CHOICE: usize = 40;
 /// The maximum number of lines of a report that are printed.
 const MOST_LINES: usize = 20;
 
@@ -19,7 +21,7 @@ pub(crate) fn groups(groups: &[(String, usize)], end: &str) {
     for (name, count) in groups {
         output::print(&format!("{count:>6}  {name}"));
     }
-    let served = (groups.iter()).filter(|(_, it)| *it <= crate::serve::MOST_WITHOUT_CHOICE);
+    let served = (groups.iter()).filter(|(_, it)| *it <= MOST_WITHOUT_CHOICE);
     let choice = match served.max_by_key(|(_, count)| count) {
         Some((path, _)) if path.starts_with('/') => {
             format!("--include-path {}", quoted(&format!("{path}*")))
