@@ -25,7 +25,7 @@ use crate::{
         listed_tools::ModelNames,
         origin::AllowedOrigins,
     },
-    quotas::counters::Quotas,
+    quotas::Quotas,
     secrets::{SecretCache, Secrets},
     tool::repeats::RepeatPolicy,
 };

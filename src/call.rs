@@ -28,7 +28,7 @@ use crate::{
     idempotency::deduplication::{Claim, Deduplication},
     oauth::Broker,
     observe::{spans::Spans, trail::Trail},
-    quotas::counters::Quotas,
+    quotas::Quotas,
     secrets::SecretCache,
     text::LONGEST_ID,
     tool::{

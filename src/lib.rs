@@ -94,15 +94,11 @@ compile_error!(
 mod arrival;
 mod assemble;
 mod auth;
-#[cfg(feature = "aws")]
-mod aws;
 mod call;
-mod error;
 mod event;
 mod hosts;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
-pub mod idempotency;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 #[cfg(not(feature = "oauth"))]
@@ -110,16 +106,16 @@ pub mod oauth;
 mod oauth;
 mod observe;
 mod protocol;
-pub mod quotas;
 pub mod secrets;
 mod serve;
 mod server;
 mod server_info;
-pub mod store;
 pub mod testing;
 
-// What a tool is, under short paths.
+// What the crates below have, under short paths.
 use lambda_tools_core::{clock, json, secret, text, tool, wire};
+#[cfg(feature = "aws")]
+use lambda_tools_records::aws;
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
@@ -238,6 +234,60 @@ pub mod from_openapi {
     };
 }
 
+pub mod idempotency {
+    //! One call, one effect: `call_id` as an idempotency key.
+    //!
+    //! OXP 1.0, Call Tool: `call_id` identifies a repeated call.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/idempotency.md")]
+
+    #[cfg(feature = "dynamodb")]
+    #[doc(inline)]
+    pub use lambda_tools_records::idempotency::DynamoDb;
+    #[doc(inline)]
+    pub use lambda_tools_records::idempotency::Idempotency;
+    pub(crate) use lambda_tools_records::idempotency::{
+        CallIdentity, deduplication, digest_of, fingerprint_of, owner_of,
+    };
+}
+
+pub mod quotas {
+    //! Quotas: limits on the number of calls that run in a minute or a day.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/quotas.md")]
+
+    #[doc(inline)]
+    pub use lambda_tools_records::quotas::Quota;
+    pub(crate) use lambda_tools_records::quotas::{CountedCall, ExceededQuota, Quotas};
+}
+
+pub mod store {
+    //! A store of versioned records, for everything that outlives a call.
+    //!
+    //! The records of calls, challenges and grants must be consistent across all instances of a
+    //! function. So every write is conditional: it names the version that it replaces, and of two
+    //! concurrent writes only one succeeds. The layers above give records their meaning:
+    //! [`idempotency`](crate::idempotency), [`quotas`](crate::quotas), and `oauth` with the Cargo
+    //! feature of that name.
+
+    #[cfg(feature = "dynamodb")]
+    #[doc(inline)]
+    pub use lambda_tools_records::store::DynamoDb;
+    #[cfg(feature = "oauth")]
+    pub(crate) use lambda_tools_records::store::{Change, memory, new_version, put, update};
+    #[doc(inline)]
+    pub use lambda_tools_records::store::{
+        Count, Field, Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write,
+    };
+    pub(crate) use lambda_tools_records::store::{hash_of_texts, within};
+}
+
+/// The error of [`serve`], such as a port in use, an invalid definition or a platform that does not
+/// respond.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
 /// The names that most programs need: `use lambda_tools::prelude::*;`.
 ///
 /// `JsonSchema` is both the trait and its derive macro; the macro also needs the name `schemars`.
@@ -255,7 +305,6 @@ pub use auth::oidc::Oidc;
 #[cfg(feature = "sign-in")]
 pub use auth::sign_in::SignIn;
 pub use auth::{Auth, Gateway, api_keys::ApiKeys};
-pub use error::{Error, StoreError};
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
@@ -263,6 +312,7 @@ pub use lambda_tools_core::{
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };
+pub use lambda_tools_records::StoreError;
 #[cfg(feature = "oauth")]
 pub use oauth::OAuth;
 pub use protocol::Protocol;

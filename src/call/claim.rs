@@ -10,7 +10,7 @@ use crate::{
         CallIdentity,
         deduplication::{Claim, ClaimLimits, ClaimResult},
     },
-    quotas::counters::CountedCall,
+    quotas::CountedCall,
     tool::output::Output,
 };
 

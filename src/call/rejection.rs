@@ -12,7 +12,7 @@ use semver::Version;
 use crate::{
     Requirements, StoreError,
     oauth::Challenge,
-    quotas::counters::ExceededQuota,
+    quotas::ExceededQuota,
     tool::{reason::Reason, schema::ParameterErrors},
 };
 

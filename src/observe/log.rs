@@ -153,7 +153,9 @@ mod tests {
     use tracing::Level;
 
     use super::*;
-    use crate::{Secret, observe::tests::Lines, secrets::stored};
+    use test_support::lines::Lines;
+
+    use crate::{Secret, secrets::stored};
 
     #[test]
     fn the_setting_is_a_level_or_levels_per_target_but_whole_events_are_never_logged() {

@@ -27,7 +27,7 @@ use crate::{
     arrival::{Arrival, encoded_size, fits},
     call::{Call, Outcome, rejection::Rejection},
     observe::request_log::RequestLog,
-    quotas::counters::ExceededQuota,
+    quotas::ExceededQuota,
     tool::reason::Reason,
     wire,
 };

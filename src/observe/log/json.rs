@@ -232,7 +232,9 @@ mod tests {
     use serde_json::json;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use crate::{Secret, observe::tests::Lines, secrets::stored};
+    use test_support::lines::Lines;
+
+    use crate::{Secret, secrets::stored};
 
     /// Returns the lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {

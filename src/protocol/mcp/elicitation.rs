@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Failure,
     call::rejection::UnmetRequirements,
-    idempotency::fingerprint::digest_of,
+    idempotency::digest_of,
     oauth::Challenge,
     protocol::json::{
         self,

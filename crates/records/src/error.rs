@@ -1,10 +1,6 @@
-//! The errors of servers and stores.
+//! The error of stores.
 
 use std::{fmt, time::Duration};
-
-/// The error of [`serve`](crate::serve), such as a port in use, an invalid definition or a platform
-/// that does not respond.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a store operation failed. The text never contains a stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,16 +40,16 @@ impl StoreError {
     }
 
     /// Creates the error for a store without room.
-    pub(crate) fn full(detail: impl Into<String>) -> Self {
+    pub fn full(detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::Full, detail)
     }
 
     /// Returns `true` if the store is reachable but has no room left.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.kind == StoreErrorKind::Full
     }
 
-    pub(crate) fn timed_out(limit: Duration) -> Self {
+    pub fn timed_out(limit: Duration) -> Self {
         let ms = limit.as_millis();
         Self::unavailable(format!("no response within {ms} ms"))
     }

@@ -17,7 +17,7 @@ impl Deduplication {
     /// Records the outcome of a call, or releases its claim so that the call can run again.
     ///
     /// The caller gets the outcome whether or not this succeeds.
-    pub(crate) async fn settle(
+    pub async fn settle(
         &self,
         claim: Claim,
         duration: Duration,

@@ -1,7 +1,7 @@
 //! Claims of calls, so that each call runs only once.
 
 mod settle;
-pub(crate) mod task;
+pub mod task;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +29,7 @@ const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
 /// Recognizes repeated calls to a server.
 #[derive(Clone)]
-pub(crate) struct Deduplication {
+pub struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
     /// Shared with each running call whose outcome will be recorded.
@@ -37,7 +37,7 @@ pub(crate) struct Deduplication {
 }
 
 /// The result of claiming a call.
-pub(crate) enum ClaimResult {
+pub enum ClaimResult {
     /// The call may run, but its outcome will not be recorded.
     Unclaimed,
     /// The call may run, and its outcome will be recorded.
@@ -50,25 +50,25 @@ pub(crate) enum ClaimResult {
 
 /// The right to run a call.
 #[derive(Clone)]
-pub(crate) struct Claim {
+pub struct Claim {
     key: String,
     record: CallRecord,
     deadline: Option<SystemTime>,
 }
 
 /// The outcome of a duplicate call, which does not run.
-pub(crate) struct RecordedOutcome {
-    pub(crate) duration: Duration,
-    pub(crate) result: Result<Output, Failure>,
+pub struct RecordedOutcome {
+    pub duration: Duration,
+    pub result: Result<Output, Failure>,
     /// True for the outcome of an earlier call.
-    pub(crate) is_replay: bool,
+    pub is_replay: bool,
     /// The task of a call that is still running.
-    pub(crate) task: Option<Box<Task>>,
+    pub task: Option<Box<Task>>,
 }
 
 /// The way a tool's run ended, as far as it matters for a repeated call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunEnd {
+pub enum RunEnd {
     /// The tool returned a value or a failure.
     Returned,
     /// The tool panicked or was stopped: how far it got is unknown.
@@ -81,18 +81,18 @@ pub(crate) enum RunEnd {
 
 /// The time limits of a call.
 #[derive(Clone, Copy)]
-pub(crate) struct ClaimLimits {
+pub struct ClaimLimits {
     /// The time the tool has left.
-    pub(crate) tool: Duration,
+    pub tool: Duration,
     /// The time for which the caller waits for a running call, if it is not the usual one.
-    pub(crate) patience: Option<Duration>,
+    pub patience: Option<Duration>,
     /// The time at which the platform stops the process, if it does.
-    pub(crate) deadline: Option<SystemTime>,
+    pub deadline: Option<SystemTime>,
 }
 
 impl Claim {
     /// Returns the time at which the call is over, by the clock that the claim was made with.
-    pub(crate) fn until(&self) -> Option<SystemTime> {
+    pub fn until(&self) -> Option<SystemTime> {
         match self.record.state {
             CallState::Running { until } => Some(until),
             CallState::Finished(_) | CallState::OutcomeDropped => None,
@@ -101,7 +101,7 @@ impl Claim {
 }
 
 impl Deduplication {
-    pub(crate) fn new(idempotency: Idempotency, clock: Clock) -> Self {
+    pub fn new(idempotency: Idempotency, clock: Clock) -> Self {
         Self {
             idempotency,
             clock,
@@ -110,30 +110,29 @@ impl Deduplication {
     }
 
     /// Counts a call as running, until the returned value is dropped.
-    pub(crate) fn count_running(&self) -> Arc<()> {
+    pub fn count_running(&self) -> Arc<()> {
         Arc::clone(&self.running)
     }
 
     /// Waits until no call is running whose outcome will be recorded.
-    pub(crate) async fn idle(&self) {
+    pub async fn idle(&self) {
         while Arc::strong_count(&self.running) > 1 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
     /// Returns true if there is a store, so that calls are deduplicated.
-    pub(crate) fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         self.idempotency.store.is_some()
     }
 
     /// Returns true if all instances of a function remember the same calls.
-    #[cfg(feature = "tasks")]
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         self.idempotency.shared_store().is_some()
     }
 
     /// Returns true if the store can keep a field of this many bytes.
-    pub(crate) fn can_keep(&self, bytes: usize) -> bool {
+    pub fn can_keep(&self, bytes: usize) -> bool {
         // Encryption adds a nonce and a tag.
         let store = self.idempotency.store.as_deref();
         store.is_some_and(|it| bytes + 64 <= it.largest_field())
@@ -146,7 +145,7 @@ impl Deduplication {
     }
 
     /// Warms up the store, so that the first call does not wait for it.
-    pub(crate) async fn warm_up(&self) {
+    pub async fn warm_up(&self) {
         if let Some(store) = self.idempotency.store.as_deref()
             && let Err(error) = within(self.idempotency.timeout, store.warm_up()).await
         {
@@ -157,7 +156,7 @@ impl Deduplication {
     /// Claims a call, or finds its outcome. If the call is running elsewhere, waits for its
     /// outcome. `task` makes the call a task. An error means that it is unknown whether the call has
     /// run before; it does not run.
-    pub(crate) async fn claim(
+    pub async fn claim(
         &self,
         identity: CallIdentity,
         policy: RepeatPolicy,
@@ -310,7 +309,7 @@ impl Deduplication {
     /// cancelled since, or the store does not respond.
     ///
     /// Must finish before the response is sent: afterwards the platform may stop the process.
-    pub(crate) async fn withdraw(&self, claim: Claim) -> bool {
+    pub async fn withdraw(&self, claim: Claim) -> bool {
         let (store, limit) = (self.store(), self.time_to_settle(claim.deadline));
         let (id, version, mut record) = (&*claim.key, claim.record.claim, claim.record);
         let withdrawn = if record.end() {

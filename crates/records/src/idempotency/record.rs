@@ -49,7 +49,7 @@ pub(super) struct CallRecord {
     /// carried.
     pub(super) fingerprint: String,
     /// True if the tool must not run twice (see
-    /// [`run_at_most_once`](crate::Tool::run_at_most_once)). Such a record is never forgotten
+    /// [`run_at_most_once`](lambda_tools_core::Tool::run_at_most_once)). Such a record is never forgotten
     /// before it expires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) at_most_once: bool,

@@ -3,12 +3,11 @@
 //! The records of calls, challenges and grants must be consistent across all instances of a
 //! function. So every write is conditional: it names the version that it replaces, and of two
 //! concurrent writes only one succeeds. The layers above give records their meaning:
-//! [`idempotency`](crate::idempotency), [`quotas`](crate::quotas), and `oauth` with the Cargo
-//! feature of that name.
+//! [`idempotency`](crate::idempotency), [`quotas`](crate::quotas), and users' grants.
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
-pub(crate) mod memory;
+pub mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +34,7 @@ pub use dynamodb::DynamoDb;
 /// a lease or a count.
 ///
 /// ```
+/// # use lambda_tools_records as lambda_tools;
 /// use std::{collections::HashMap, future::ready, sync::Mutex};
 /// use lambda_tools::store::{PutOutcome, Record, Store, StoreFuture, Write};
 ///
@@ -241,14 +241,14 @@ impl Record {
         Some(self.fields.swap_remove(index).1)
     }
 
-    pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
+    pub fn take_text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Field::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn take_bytes(&mut self, name: &str) -> Option<Vec<u8>> {
+    pub fn take_bytes(&mut self, name: &str) -> Option<Vec<u8>> {
         match self.take(name)? {
             Field::Bytes(bytes) => Some(bytes),
             _ => None,
@@ -258,13 +258,13 @@ impl Record {
 
 /// Returns a version for a new write. It is not one of the clock's ids, which are fixed during a
 /// replay: no two writes may look the same.
-pub(crate) fn new_version() -> u64 {
+pub fn new_version() -> u64 {
     Uuid::new_v4().as_u64_pair().1 >> 2
 }
 
 /// Runs a store's operation within a time limit, and turns a panic in it into an error: stores run
 /// third-party code and depend on the network, so they may fail, panic, or never respond.
-pub(crate) async fn within<T>(
+pub async fn within<T>(
     limit: Duration,
     mut operation: StoreFuture<'_, T>,
 ) -> Result<T, StoreError> {
@@ -277,7 +277,7 @@ pub(crate) async fn within<T>(
 }
 
 /// Writes a record within a time limit, and recognizes a conflict with its own write.
-pub(crate) async fn put<S: Store + ?Sized>(
+pub async fn put<S: Store + ?Sized>(
     store: &S,
     limit: Duration,
     write: Write<'_>,
@@ -292,7 +292,7 @@ pub(crate) async fn put<S: Store + ?Sized>(
 }
 
 /// A decision in [`update`]: leave or replace the record, and the value to return.
-pub(crate) enum Change<R, T> {
+pub enum Change<R, T> {
     Leave(T),
     Write(R, T),
 }
@@ -306,7 +306,7 @@ const ATTEMPTS: usize = 1000;
 ///
 /// `timeout` is the time limit of each operation of the store. A write that may have been carried out is
 /// repeated once, which shows whether it was.
-pub(crate) async fn update<S: Store + ?Sized, T>(
+pub async fn update<S: Store + ?Sized, T>(
     store: &S,
     id: &str,
     now: SystemTime,
@@ -342,7 +342,7 @@ pub(crate) async fn update<S: Store + ?Sized, T>(
 
 /// Returns half of the SHA-256 of texts, in hexadecimal digits, for ids. Each is hashed with its length,
 /// so that different lists never have the same bytes.
-pub(crate) fn hash_of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+pub fn hash_of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     let mut hash = Sha256::new();
     for text in texts {
         hash.update((text.as_ref().len() as u64).to_be_bytes());

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The time within which a task has to start.
-pub(crate) const LONGEST_QUEUE: Duration = Duration::from_mins(5);
+pub const LONGEST_QUEUE: Duration = Duration::from_mins(5);
 
 /// The time from which a record is free that is free by any clock.
 pub(super) const ALWAYS: SystemTime = SystemTime::UNIX_EPOCH;
@@ -27,36 +27,36 @@ const SHORTEST_POLL: Duration = Duration::from_secs(1);
 const LONGEST_POLL: Duration = Duration::from_secs(10);
 
 /// The id of a task: the key of its record, and a random part.
-pub(crate) struct TaskId {
-    pub(crate) key: String,
-    pub(crate) random: String,
+pub struct TaskId {
+    pub key: String,
+    pub random: String,
 }
 
 /// A task to be created.
-pub(crate) struct NewTask {
-    pub(crate) random: String,
-    pub(crate) owner: String,
-    pub(crate) tool: String,
-    pub(crate) sealed: Vec<u8>,
+pub struct NewTask {
+    pub random: String,
+    pub owner: String,
+    pub tool: String,
+    pub sealed: Vec<u8>,
     /// The time that its tool may take.
-    pub(crate) limit: Duration,
+    pub limit: Duration,
 }
 
 /// A task as its owner sees it.
-pub(crate) struct Task {
-    pub(crate) id: TaskId,
-    pub(crate) tool: String,
-    pub(crate) created_at: SystemTime,
-    pub(crate) updated_at: SystemTime,
+pub struct Task {
+    pub id: TaskId,
+    pub tool: String,
+    pub created_at: SystemTime,
+    pub updated_at: SystemTime,
     /// The time for which the record is kept, from its creation.
-    pub(crate) ttl: Duration,
+    pub ttl: Duration,
     /// The time after which its owner should ask again: the older the task, the longer.
-    pub(crate) poll_after: Duration,
-    pub(crate) message: Option<String>,
-    pub(crate) state: TaskState,
+    pub poll_after: Duration,
+    pub message: Option<String>,
+    pub state: TaskState,
 }
 
-pub(crate) enum TaskState {
+pub enum TaskState {
     Working,
     Ended(RecordedOutcome),
     /// The task did not end by itself.
@@ -66,7 +66,7 @@ pub(crate) enum TaskState {
 
 /// The reason why a task does not start.
 #[derive(Debug)]
-pub(crate) enum NotStarted {
+pub enum NotStarted {
     /// It has started before, it was cancelled, or its time is over.
     TooLate,
     /// There is no such task.
@@ -83,7 +83,7 @@ impl From<StoreError> for NotStarted {
 
 impl TaskId {
     /// Parses an id, in which the key has 64 digits.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.bytes().all(|it| it.is_ascii_hexdigit());
         let (key, random) = text.split_at_checked(64).filter(|_| is_hex)?;
         let (key, random) = (key.to_owned(), random.to_owned());
@@ -212,7 +212,7 @@ impl Deduplication {
     ///
     /// That a task is lost is recorded before anyone is told, because a task ends once: its worker may
     /// have been suspended, or its last request may still be on its way.
-    pub(crate) async fn task(
+    pub async fn task(
         &self,
         id: &TaskId,
         owner: &str,
@@ -227,7 +227,7 @@ impl Deduplication {
     }
 
     /// Starts a task, once. `open` decrypts the call, and returns how long its tool may take from now.
-    pub(crate) async fn start<T>(
+    pub async fn start<T>(
         &self,
         id: &TaskId,
         deadline: Option<SystemTime>,
@@ -267,7 +267,7 @@ impl Deduplication {
     }
 
     /// Records what a running task has reported, if anything, and returns true if it is cancelled.
-    pub(crate) async fn note(
+    pub async fn note(
         &self,
         claim: &mut Claim,
         message: Option<String>,
@@ -323,7 +323,7 @@ impl Deduplication {
 
 impl Claim {
     /// Returns the task of a claim that has just been made.
-    pub(crate) fn task(&self, now: SystemTime) -> Option<Task> {
+    pub fn task(&self, now: SystemTime) -> Option<Task> {
         self.record.as_task(&self.key, now)
     }
 }

@@ -9,15 +9,15 @@ use crate::{Caller, Secret, ToolId, text};
 
 /// The hashes that identify a call.
 #[derive(Clone, Debug)]
-pub(crate) struct CallIdentity {
+pub struct CallIdentity {
     /// A hash of the caller, the tool without its version, and `call_id`.
-    pub(crate) key: String,
+    pub key: String,
     /// A hash of the call's contents; see [`fingerprint_of`].
-    pub(crate) fingerprint: String,
+    pub fingerprint: String,
 }
 
 impl CallIdentity {
-    pub(crate) fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
+    pub fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut texts = caller.identity();
         texts.extend([Some(tool.qualified()), Some(call_id)]);
         let key = hash_of(&texts);
@@ -26,7 +26,7 @@ impl CallIdentity {
 }
 
 /// Returns the SHA-256 of a caller and a user, who own a task.
-pub(crate) fn owner_of(caller: &Caller, user: Option<&str>) -> String {
+pub fn owner_of(caller: &Caller, user: Option<&str>) -> String {
     let mut texts = caller.identity();
     texts.push(user);
     hash_of(&texts)
@@ -34,7 +34,7 @@ pub(crate) fn owner_of(caller: &Caller, user: Option<&str>) -> String {
 
 /// Returns the SHA-256 of the tool with its version, the user, the canonical JSON of the input, and
 /// the credentials that the call carries for its tool.
-pub(crate) fn fingerprint_of(
+pub fn fingerprint_of(
     tool: &ToolId,
     user: Option<&str>,
     input: &Value,
@@ -55,7 +55,7 @@ pub(crate) fn fingerprint_of(
 }
 
 /// Returns the SHA-256 of the canonical JSON of values.
-pub(crate) fn digest_of(values: &[&Value]) -> String {
+pub fn digest_of(values: &[&Value]) -> String {
     text::hex(&Sha256::digest(canonical(values)))
 }
 

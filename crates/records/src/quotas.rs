@@ -1,9 +1,6 @@
 //! Quotas: limits on the number of calls that run in a minute or a day.
-//!
-#![doc = include_str!("pages.md")]
-#![doc = include_str!("../docs/quotas.md")]
 
-pub(crate) mod counters;
+mod counters;
 
 use std::{
     fmt,
@@ -11,6 +8,7 @@ use std::{
 };
 
 use crate::clock::{since_epoch, timestamp};
+pub use counters::{CountedCall, ExceededQuota, Quotas};
 
 /// A limit on the number of calls that run in a calendar minute or day of UTC.
 ///
@@ -19,12 +17,11 @@ use crate::clock::{since_epoch, timestamp};
 /// last one applies.
 ///
 /// ```
-/// use lambda_tools::{Server, Toolkit, quotas::Quota};
+/// # use lambda_tools_records as lambda_tools;
+/// use lambda_tools::quotas::Quota;
 ///
-/// let server = Server::new(Toolkit::new([])?)
-///     .quota(Quota::per_minute(60).by_caller())
-///     .quota(Quota::per_day(10_000));
-/// # Ok::<(), lambda_tools::BuildError>(())
+/// // For `Server::quota`.
+/// let quotas = [Quota::per_minute(60).by_caller(), Quota::per_day(10_000)];
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
@@ -116,7 +113,7 @@ impl Quota {
     }
 
     /// Parses a quota such as `caller=5/minute`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (subject, rate) = text.split_once('=')?;
         let (limit, window) = rate.split_once('/')?;
         let window = Window::ALL.into_iter().find(|it| it.name() == window)?;
@@ -126,7 +123,7 @@ impl Quota {
     }
 
     /// Returns the name of the only tool whose calls are counted, if there is one.
-    pub(crate) fn tool(&self) -> Option<&str> {
+    pub fn tool(&self) -> Option<&str> {
         match &self.subject {
             Subject::OneTool(name) => Some(name),
             _ => None,
@@ -134,7 +131,7 @@ impl Quota {
     }
 
     /// Returns true if both quotas would share their counts.
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+    pub fn overlaps(&self, other: &Self) -> bool {
         self.window == other.window && self.subject == other.subject
     }
 

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
+use test_support::lines::Lines;
+
 use super::*;
-use crate::{observe::tests::Lines, store::Over};
+use crate::store::Over;
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 

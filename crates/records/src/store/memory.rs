@@ -21,22 +21,22 @@ const PAUSE: Duration = Duration::from_mins(1);
 
 /// The capacity of a [`Memory`].
 #[derive(Clone, Copy)]
-pub(crate) struct MemoryLimits {
+pub struct MemoryLimits {
     /// A plural noun for the records, for messages.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The maximum number of records, and of the bytes in all fields of that type.
-    pub(crate) records: usize,
-    pub(crate) bytes: usize,
+    pub records: usize,
+    pub bytes: usize,
     /// Returns true for the id and the record of what a full memory may forget before it expires.
-    pub(crate) may_forget: fn(&str, &Record) -> bool,
+    pub may_forget: fn(&str, &Record) -> bool,
     /// Returns true for the id of what anyone can write: all of these together have half of the memory.
-    pub(crate) is_anyones: fn(&str) -> bool,
+    pub is_anyones: fn(&str) -> bool,
     /// The log message for forgotten records.
-    pub(crate) forgotten: &'static str,
+    pub forgotten: &'static str,
 }
 
 /// A map that forgets the oldest records when it is full.
-pub(crate) struct Memory {
+pub struct Memory {
     limits: MemoryLimits,
     records: Mutex<Records>,
 }
@@ -79,7 +79,7 @@ impl Store for Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limits: MemoryLimits) -> Self {
+    pub fn new(limits: MemoryLimits) -> Self {
         Self {
             limits,
             records: Mutex::default(),

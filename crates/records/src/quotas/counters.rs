@@ -36,7 +36,7 @@ const MARGIN: Duration = Duration::from_hours(24);
 const MOST_FULL: usize = 10_000;
 
 /// The quotas of a server, and the store that counts.
-pub(crate) struct Quotas {
+pub struct Quotas {
     quotas: Vec<Quota>,
     store: Arc<dyn Store>,
     /// The ends of full windows by the ids of their counts: a count never falls, so no request is
@@ -46,28 +46,28 @@ pub(crate) struct Quotas {
 
 /// The facts of a call that quotas distinguish.
 #[derive(Clone, Copy)]
-pub(crate) struct CountedCall<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) user: Option<&'a str>,
+pub struct CountedCall<'a> {
+    pub caller: &'a Caller,
+    pub user: Option<&'a str>,
     /// The name of the tool, without its version.
-    pub(crate) tool: &'a str,
+    pub tool: &'a str,
 }
 
 /// A quota that is used up.
 #[derive(Debug)]
-pub(crate) struct ExceededQuota {
-    pub(crate) in_words: String,
-    pub(crate) subject: String,
-    pub(crate) limit: u64,
-    pub(crate) window: Duration,
+pub struct ExceededQuota {
+    pub in_words: String,
+    pub subject: String,
+    pub limit: u64,
+    pub window: Duration,
     /// The time until the next window.
-    pub(crate) wait: Duration,
+    pub wait: Duration,
 }
 
 impl Quotas {
     /// Creates the counters. Without a store that all instances share, the memory of this process
     /// counts.
-    pub(crate) fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
+    pub fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
         // Narrow and short quotas first: a call that they reject must not count against the others.
         quotas.sort_by_key(|it| (it.subject.breadth(), it.window));
         Self {
@@ -78,14 +78,14 @@ impl Quotas {
     }
 
     /// Returns true if no call is counted.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.quotas.is_empty()
     }
 
     /// Counts a call against every quota that applies to it, unless one is used up, which is returned.
     /// An error means that it is unknown how many calls have run. `limit` is the time that the store may
     /// take.
-    pub(crate) async fn count(
+    pub async fn count(
         &self,
         call: CountedCall<'_>,
         now: SystemTime,

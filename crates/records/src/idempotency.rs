@@ -1,12 +1,9 @@
 //! One call, one effect: `call_id` as an idempotency key.
 //!
 //! OXP 1.0, Call Tool: `call_id` identifies a repeated call.
-//!
-#![doc = include_str!("pages.md")]
-#![doc = include_str!("../docs/idempotency.md")]
 
-pub(crate) mod deduplication;
-pub(crate) mod fingerprint;
+pub mod deduplication;
+mod fingerprint;
 mod record;
 
 use std::{any::type_name, fmt, sync::Arc, time::Duration};
@@ -14,18 +11,18 @@ use std::{any::type_name, fmt, sync::Arc, time::Duration};
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
-pub(crate) use fingerprint::{CallIdentity, fingerprint_of, owner_of};
+pub use fingerprint::{CallIdentity, digest_of, fingerprint_of, owner_of};
 use record::{CallRecord, CallState, LIMITS};
 
 /// The settings for deduplication: the store that remembers calls, and its time limits.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lambda_tools::{Server, Toolkit, idempotency::Idempotency};
+/// # use lambda_tools_records as lambda_tools;
+/// use lambda_tools::idempotency::Idempotency;
 ///
+/// // For `Server::idempotency`.
 /// let remembered = Idempotency::in_memory().expire_after(Duration::from_hours(24));
-/// let server = Server::new(Toolkit::new([])?).idempotency(remembered);
-/// # Ok::<(), lambda_tools::BuildError>(())
 /// ```
 #[derive(Clone)]
 pub struct Idempotency {
@@ -76,7 +73,7 @@ impl Idempotency {
     /// There is room for 50,000 calls, and for 16 MiB of outcomes, at most 4 MiB per outcome.
     /// Expired calls are removed first, and then the oldest finished ones, which run again if they
     /// are repeated; the log warns of that. Running calls, and calls of tools with
-    /// [`run_at_most_once`](crate::Tool::run_at_most_once), are never forgotten before they expire:
+    /// [`run_at_most_once`](lambda_tools_core::Tool::run_at_most_once), are never forgotten before they expire:
     /// if nothing else can be removed, new calls are rejected as if the store were unreachable.
     #[must_use]
     pub fn in_memory() -> Self {
@@ -109,7 +106,7 @@ impl Idempotency {
     }
 
     /// Returns the store, unless it is the memory of this process, which may forget records.
-    pub(crate) fn shared_store(&self) -> Option<Arc<dyn Store>> {
+    pub fn shared_store(&self) -> Option<Arc<dyn Store>> {
         self.store.clone().filter(|_| self.is_shared)
     }
 

@@ -26,7 +26,7 @@ use aws_types::{SdkConfig, region::Region};
 use crate::StoreError;
 
 /// Returns the client in the cell, or creates it. `service` is the suffix of its endpoint variable.
-pub(crate) fn client<'a, C>(
+pub fn client<'a, C>(
     cell: &'a OnceLock<C>,
     service: &str,
     create: fn(&SdkConfig) -> C,
@@ -79,7 +79,7 @@ fn config(service: &str) -> Result<SdkConfig, StoreError> {
 
 /// Returns the store error for a failed request. `specific` maps the error codes that only this
 /// service uses.
-pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
+pub fn error_of<E: ProvideErrorMetadata, R>(
     service: &str,
     error: &SdkError<E, R>,
     specific: impl FnOnce(&str, &str) -> Option<StoreError>,
@@ -102,7 +102,7 @@ pub(crate) fn error_of<E: ProvideErrorMetadata, R>(
 }
 
 /// Returns the store error for an error code that all services use.
-pub(crate) fn error_of_code(service: &str, code: &str) -> StoreError {
+pub fn error_of_code(service: &str, code: &str) -> StoreError {
     match code {
         "UnrecognizedClientException"
         | "ExpiredTokenException"

@@ -20,6 +20,7 @@ use crate::{StoreError, clock::epoch_millis as millis};
 /// A DynamoDB table, for [`Idempotency::in_store`](crate::idempotency::Idempotency::in_store).
 ///
 /// ```
+/// # use lambda_tools_records as lambda_tools;
 /// use lambda_tools::idempotency::{DynamoDb, Idempotency};
 ///
 /// let idempotency = Idempotency::in_store(DynamoDb::new("calls"));
@@ -33,7 +34,7 @@ use crate::{StoreError, clock::epoch_millis as millis};
 /// with a larger outcome, only the fact that it ran is kept.
 ///
 /// Region, credentials and endpoint come from the environment, as for
-/// [`SecretsManager`](crate::secrets); `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
+/// `lambda_tools::secrets::SecretsManager`; `AWS_ENDPOINT_URL_DYNAMODB` sets the endpoint of DynamoDB
 /// alone. The role needs `dynamodb:PutItem` and `dynamodb:DeleteItem` on the table, and
 /// `dynamodb:GetItem` if the table holds challenges and grants, or calls that become tasks, and
 /// `dynamodb:UpdateItem` if calls have [quotas](crate::quotas).
