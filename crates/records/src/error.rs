@@ -49,6 +49,7 @@ impl StoreError {
         self.kind == StoreErrorKind::Full
     }
 
+    /// Creates the error for a store that has not responded within this time.
     pub fn timed_out(limit: Duration) -> Self {
         let ms = limit.as_millis();
         Self::unavailable(format!("no response within {ms} ms"))

@@ -241,6 +241,7 @@ impl Record {
         Some(self.fields.swap_remove(index).1)
     }
 
+    /// Removes a field with a text, and returns that.
     pub fn take_text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Field::Text(text) => Some(text),
@@ -248,6 +249,7 @@ impl Record {
         }
     }
 
+    /// Removes a field with bytes, and returns these.
     pub fn take_bytes(&mut self, name: &str) -> Option<Vec<u8>> {
         match self.take(name)? {
             Field::Bytes(bytes) => Some(bytes),
@@ -293,7 +295,9 @@ pub async fn put<S: Store + ?Sized>(
 
 /// A decision in [`update`]: leave or replace the record, and the value to return.
 pub enum Change<R, T> {
+    /// Leaves the record, and returns the value.
     Leave(T),
+    /// Writes this record, and returns the value.
     Write(R, T),
 }
 
@@ -348,7 +352,5 @@ pub fn hash_of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Strin
         hash.update((text.as_ref().len() as u64).to_be_bytes());
         hash.update(text.as_ref());
     }
-    let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a SHA-256 hash has 32 bytes");
-    format!("{:032x}", u128::from_be_bytes(*half))
+    crate::text::hex(&hash.finalize()[..16])
 }

@@ -58,7 +58,9 @@ pub struct Claim {
 
 /// The outcome of a duplicate call, which does not run.
 pub struct RecordedOutcome {
+    /// The time that the tool ran; zero if that is unknown.
     pub duration: Duration,
+    /// The value or the failure of the call.
     pub result: Result<Output, Failure>,
     /// True for the outcome of an earlier call.
     pub is_replay: bool,
@@ -101,6 +103,7 @@ impl Claim {
 }
 
 impl Deduplication {
+    /// Creates the deduplication of one server.
     pub fn new(idempotency: Idempotency, clock: Clock) -> Self {
         Self {
             idempotency,

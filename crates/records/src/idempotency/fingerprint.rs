@@ -17,6 +17,7 @@ pub struct CallIdentity {
 }
 
 impl CallIdentity {
+    /// Returns the identity of a call, from its [fingerprint](fingerprint_of).
     pub fn new(caller: &Caller, tool: &ToolId, call_id: &str, fingerprint: String) -> Self {
         let mut texts = caller.identity();
         texts.extend([Some(tool.qualified()), Some(call_id)]);

@@ -47,7 +47,9 @@ pub struct Quotas {
 /// The facts of a call that quotas distinguish.
 #[derive(Clone, Copy)]
 pub struct CountedCall<'a> {
+    /// The caller, by its identity.
     pub caller: &'a Caller,
+    /// The user on whose behalf the tool would run.
     pub user: Option<&'a str>,
     /// The name of the tool, without its version.
     pub tool: &'a str,
@@ -56,9 +58,13 @@ pub struct CountedCall<'a> {
 /// A quota that is used up.
 #[derive(Debug)]
 pub struct ExceededQuota {
+    /// The quota in words: `60 calls per minute for each caller`.
     pub in_words: String,
+    /// What counts together, as in `TOOLS_QUOTAS`: `caller`, `tool:SMS.Send`.
     pub subject: String,
+    /// The number of calls in a window.
     pub limit: u64,
+    /// The length of a window: a minute or a day.
     pub window: Duration,
     /// The time until the next window.
     pub wait: Duration,

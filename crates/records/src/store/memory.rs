@@ -24,8 +24,9 @@ const PAUSE: Duration = Duration::from_mins(1);
 pub struct MemoryLimits {
     /// A plural noun for the records, for messages.
     pub what: &'static str,
-    /// The maximum number of records, and of the bytes in all fields of that type.
+    /// The maximum number of records.
     pub records: usize,
+    /// The maximum size of all fields with bytes together.
     pub bytes: usize,
     /// Returns true for the id and the record of what a full memory may forget before it expires.
     pub may_forget: fn(&str, &Record) -> bool,
@@ -79,6 +80,7 @@ impl Store for Memory {
 }
 
 impl Memory {
+    /// Creates an empty memory.
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
             limits,

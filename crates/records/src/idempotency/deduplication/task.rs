@@ -28,15 +28,21 @@ const LONGEST_POLL: Duration = Duration::from_secs(10);
 
 /// The id of a task: the key of its record, and a random part.
 pub struct TaskId {
+    /// The key of the record: 64 hexadecimal digits.
     pub key: String,
+    /// Hexadecimal digits that cannot be guessed.
     pub random: String,
 }
 
 /// A task to be created.
 pub struct NewTask {
+    /// The random part of its id.
     pub random: String,
+    /// A hash of the caller and the user; see [`owner_of`](crate::idempotency::owner_of).
     pub owner: String,
+    /// The id of the tool.
     pub tool: String,
+    /// The call, encrypted.
     pub sealed: Vec<u8>,
     /// The time that its tool may take.
     pub limit: Duration,
@@ -44,23 +50,33 @@ pub struct NewTask {
 
 /// A task as its owner sees it.
 pub struct Task {
+    /// The id that its owner asks with.
     pub id: TaskId,
+    /// The id of the tool.
     pub tool: String,
+    /// The time of the call.
     pub created_at: SystemTime,
+    /// The time of the last change of the record.
     pub updated_at: SystemTime,
     /// The time for which the record is kept, from its creation.
     pub ttl: Duration,
     /// The time after which its owner should ask again: the older the task, the longer.
     pub poll_after: Duration,
+    /// The last message that the tool has reported.
     pub message: Option<String>,
+    /// What has become of it.
     pub state: TaskState,
 }
 
+/// What has become of a task.
 pub enum TaskState {
+    /// It waits to start, or runs.
     Working,
+    /// The tool has returned a value or a failure.
     Ended(RecordedOutcome),
     /// The task did not end by itself.
     Lost(Failure),
+    /// It was cancelled before it ended.
     Cancelled,
 }
 
