@@ -12,10 +12,9 @@ use lambda_http::tower::ServiceExt;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    Auth, EventKind, Server,
+    Auth, EventKind, PublicUrl, Server,
     call::{Engine, background::Worker},
     clock::Clock,
-    hosts::PublicUrl,
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,

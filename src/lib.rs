@@ -93,29 +93,19 @@ compile_error!(
 
 mod arrival;
 mod assemble;
-mod auth;
 mod call;
 mod event;
 mod hosts;
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-mod http_client;
-#[cfg(feature = "oauth")]
-pub mod oauth;
-#[cfg(not(feature = "oauth"))]
-#[path = "oauth/off.rs"]
-mod oauth;
 mod observe;
 mod protocol;
-pub mod secrets;
 mod serve;
 mod server;
 mod server_info;
 pub mod testing;
 
 // What the crates below have, under short paths.
+use lambda_tools_accounts::{PublicUrl, auth};
 use lambda_tools_core::{clock, json, secret, text, tool, wire};
-#[cfg(feature = "aws")]
-use lambda_tools_records::aws;
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
@@ -247,9 +237,47 @@ pub mod idempotency {
     pub use lambda_tools_records::idempotency::DynamoDb;
     #[doc(inline)]
     pub use lambda_tools_records::idempotency::Idempotency;
-    pub(crate) use lambda_tools_records::idempotency::{
-        CallIdentity, deduplication, digest_of, fingerprint_of, owner_of,
-    };
+    pub(crate) use lambda_tools_records::idempotency::*;
+}
+
+#[cfg(not(feature = "oauth"))]
+use lambda_tools_accounts::oauth;
+#[cfg(feature = "oauth")]
+pub mod oauth {
+    //! Tools that act for a user: authorization with OAuth 2.0.
+    //!
+    //! A call to a tool that [requires](crate::Tool::authorization) a user's token returns a challenge
+    //! if the token is missing: the user follows its URL once and allows what the tool needs, and then
+    //! the same call succeeds on every instance of the function. References: OXP 1.0, Authorization
+    //! Challenges; RFC 6749, RFC 7636, RFC 9700. The page [`users`](crate::users) shows an example, and how
+    //! keys are rotated.
+    //!
+    //! Three things are required: a [`Provider`] with its client id, its client secret in the server's
+    //! [store](crate::secrets), and in the same store a key of at least 32 bytes, with which all
+    //! challenges and grants are encrypted (AES-256-GCM). Read access to their records alone reveals no
+    //! token.
+    //!
+    //! Following a challenge's URL does not start anything by itself: a page names the caller and the
+    //! requested scopes, and its button leads to the provider. Neither a link preview nor another
+    //! site's form can press it.
+    //!
+    //! Everything that passes through the browser is bound to it: `state` is signed, works only once,
+    //! expires after a few minutes, and is valid only with the cookie that the challenge's page has
+    //! set; the PKCE verifier is derived from the same cookie. A challenge started in one browser
+    //! cannot be finished in another.
+    //!
+    //! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
+    //! user's id can confirm the guess, as with every hash of a name.
+    //!
+    //! A challenge belongs to the call's user and its caller: users of two callers are different users,
+    //! even if their ids are equal. Give its URL to that user only: anyone who follows it and agrees
+    //! lets tools use their account at the provider in that user's calls.
+
+    #[doc(inline)]
+    pub use lambda_tools_accounts::oauth::Provider;
+    #[doc(hidden)]
+    pub use lambda_tools_accounts::oauth::TransportError;
+    pub(crate) use lambda_tools_accounts::oauth::*;
 }
 
 pub mod quotas {
@@ -260,7 +288,26 @@ pub mod quotas {
 
     #[doc(inline)]
     pub use lambda_tools_records::quotas::Quota;
-    pub(crate) use lambda_tools_records::quotas::{CountedCall, ExceededQuota, Quotas};
+    pub(crate) use lambda_tools_records::quotas::*;
+}
+
+pub mod secrets {
+    //! Secrets: values that tools may use and nothing may reveal, and the stores that hold them.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/secrets.md")]
+
+    #[cfg(feature = "parameter-store")]
+    #[doc(inline)]
+    pub use lambda_tools_accounts::secrets::ParameterStore;
+    #[cfg(feature = "secrets-manager")]
+    #[doc(inline)]
+    pub use lambda_tools_accounts::secrets::SecretsManager;
+    pub(crate) use lambda_tools_accounts::secrets::*;
+    #[doc(inline)]
+    pub use lambda_tools_accounts::secrets::{
+        ReadFuture, ReadResult, Secret, SecretStore, Secrets,
+    };
 }
 
 pub mod store {
@@ -299,12 +346,19 @@ pub mod prelude {
 
 pub use arrival::{AgentCoreUser, EventKind};
 #[cfg(feature = "jwt")]
-pub use auth::jwt::Jwt;
+#[doc(inline)]
+pub use lambda_tools_accounts::Jwt;
+#[cfg(feature = "oauth")]
+#[doc(inline)]
+pub use lambda_tools_accounts::OAuth;
 #[cfg(feature = "oidc")]
-pub use auth::oidc::Oidc;
+#[doc(inline)]
+pub use lambda_tools_accounts::Oidc;
 #[cfg(feature = "sign-in")]
-pub use auth::sign_in::SignIn;
-pub use auth::{Auth, Gateway, api_keys::ApiKeys};
+#[doc(inline)]
+pub use lambda_tools_accounts::SignIn;
+#[doc(inline)]
+pub use lambda_tools_accounts::{ApiKeys, Auth, Gateway};
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
@@ -312,9 +366,8 @@ pub use lambda_tools_core::{
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };
+#[doc(inline)]
 pub use lambda_tools_records::StoreError;
-#[cfg(feature = "oauth")]
-pub use oauth::OAuth;
 pub use protocol::Protocol;
 pub use serve::{run, serve};
 pub use server::Server;
@@ -327,9 +380,9 @@ pub use {axum, http, schemars, serde_json};
 #[cfg(feature = "oidc")]
 #[doc(hidden)]
 pub mod seams {
-    pub use crate::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
+    pub use lambda_tools_accounts::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
     #[cfg(feature = "sign-in")]
-    pub use crate::auth::sign_in::DocumentNetwork;
+    pub use lambda_tools_accounts::auth::sign_in::DocumentNetwork;
 }
 
 /// Compiles the code in README.md.

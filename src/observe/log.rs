@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use test_support::lines::Lines;
 
-    use crate::{Secret, secrets::stored};
+    use crate::{Secret, secret::stored};
 
     #[test]
     fn the_setting_is_a_level_or_levels_per_target_but_whole_events_are_never_logged() {

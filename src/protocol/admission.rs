@@ -29,12 +29,11 @@ use crate::arrival::Invocation;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind, ServerInfo,
+    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind, PublicUrl, ServerInfo,
     arrival::Arrival,
     auth::CredentialRequest,
     call::{Engine, rejection::Rejection},
     clock::Clock,
-    hosts::PublicUrl,
     observe::request_log::Observer,
 };
 
@@ -201,7 +200,7 @@ impl AppState {
         let server_url = self.public_url.resolve(base);
         let request = CredentialRequest {
             headers,
-            invocation: &arrival.invocation,
+            verified: arrival.invocation.verified.as_ref(),
             clock: &self.wall_clock,
             left: arrival.invocation.time_left(now),
             server_url: server_url.as_deref(),

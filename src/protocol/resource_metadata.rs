@@ -22,7 +22,7 @@ use super::{
     problem,
     sign_in::WELL_KNOWN,
 };
-use crate::hosts::PublicUrl;
+use crate::PublicUrl;
 
 /// Clients follow a change of the issuer within minutes, and clients in browsers read the metadata
 /// before they have any credentials.

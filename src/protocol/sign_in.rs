@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::HeaderValue;
 
 use super::refusal::{Refusal, SignIn};
-use crate::{Auth, call::rejection::Rejection, hosts::PublicUrl};
+use crate::{Auth, PublicUrl, call::rejection::Rejection};
 
 /// The path of the metadata: RFC 9728, section 3.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";

@@ -232,7 +232,8 @@ fn wrong_url(server: &Server) -> Option<String> {
     let public = server.public_url.iter();
     let public = public.map(|url| ("public URL", &**url, "TOOLS_PUBLIC_URL"));
     let mut urls = issuers.chain(public);
-    let (what, url, variable) = urls.find(|(_, url, _)| !crate::http_client::is_base_url(url))?;
+    let (what, url, variable) =
+        urls.find(|(_, url, _)| !lambda_tools_accounts::is_base_url(url))?;
     Some(format!(
         "the {what} is '{url}', but must be an https:// URL without a query, fragment or credentials \
          ({variable})"

@@ -35,10 +35,8 @@ use crate::{
     Protocol, Secret,
     arrival::LARGEST_PAYLOAD,
     protocol::problem,
-    secrets::{
-        SecretCache,
-        redaction::{Redaction, SHORTEST_TO_RECORD},
-    },
+    secret::redaction::{Redaction, SHORTEST_TO_RECORD},
+    secrets::SecretCache,
 };
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because

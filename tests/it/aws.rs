@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "secrets-manager")]
+use lambda_tools_accounts::aws_sdk_secretsmanager;
+#[cfg(feature = "parameter-store")]
+use lambda_tools_accounts::aws_sdk_ssm;
 #[cfg(feature = "dynamodb")]
 use lambda_tools_records::aws_sdk_dynamodb;
 use lambda_tools_records::{

@@ -234,7 +234,7 @@ mod tests {
 
     use test_support::lines::Lines;
 
-    use crate::{Secret, secrets::stored};
+    use crate::{Secret, secret::stored};
 
     /// Returns the lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {

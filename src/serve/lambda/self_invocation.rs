@@ -34,7 +34,7 @@ pub(super) fn enable(app: &Arc<AppState>) {
 
 async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
-    let client = crate::aws::client(&CLIENT, "LAMBDA", Client::new)?;
+    let client = lambda_tools_records::aws::client(&CLIENT, "LAMBDA", Client::new)?;
     // The event goes to the same version of the program, which has the tool.
     let version = env::var("AWS_LAMBDA_FUNCTION_VERSION").ok();
     let version = version.filter(|it| it != "$LATEST");
@@ -51,6 +51,6 @@ async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
         })
     };
     let sent = request.send().await;
-    let sent = sent.map_err(|error| crate::aws::error_of("Lambda", &error, denied));
+    let sent = sent.map_err(|error| lambda_tools_records::aws::error_of("Lambda", &error, denied));
     sent.map(drop)
 }

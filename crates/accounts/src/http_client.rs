@@ -1,0 +1,213 @@
+//! The HTTP client for identity providers.
+//!
+//! Providers are outside of the owner's control: the time and the size of their responses are
+//! limited, and redirects are not followed.
+
+use std::{fmt, sync::OnceLock, time::Duration};
+
+use http::HeaderMap;
+#[cfg(feature = "oidc")]
+use http::header::CACHE_CONTROL;
+use reqwest::{Response, StatusCode, Url};
+use serde::de::DeserializeOwned;
+
+/// The time limit of one request to a provider.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
+/// The maximum size of a response, in bytes.
+pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
+
+/// The reason why there is no response.
+// Public with the feature `oauth` alone.
+#[allow(unreachable_pub)]
+#[derive(Debug)]
+pub struct TransportError(pub &'static str);
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for TransportError {}
+
+impl From<reqwest::Error> for TransportError {
+    fn from(error: reqwest::Error) -> Self {
+        Self(if error.is_timeout() {
+            "did not answer in time"
+        } else if error.is_connect() {
+            "cannot be reached"
+        } else {
+            "closed the connection during its response"
+        })
+    }
+}
+
+/// Returns the client for all providers, which the first request creates.
+pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
+    static CLIENT: OnceLock<Option<reqwest::Client>> = OnceLock::new();
+    let client = CLIENT.get_or_init(|| {
+        let client = reqwest::Client::builder()
+            // A redirected token request could send the client secret to another server.
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .build();
+        client.ok()
+    });
+    client.clone().ok_or(TransportError(
+        "cannot be reached: TLS is not available on this machine",
+    ))
+}
+
+/// A response, whatever its status.
+pub(crate) struct Fetched {
+    pub status: StatusCode,
+    #[cfg_attr(not(feature = "oidc"), expect(dead_code))]
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+/// Sends a `GET` request.
+pub(crate) async fn get(url: &str) -> Result<Fetched, TransportError> {
+    let response = http_client()?.get(url).send().await?;
+    Ok(Fetched {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body: body_of(response).await?,
+    })
+}
+
+/// Reads the body of a response, up to the limit.
+pub(crate) async fn body_of(response: Response) -> Result<Vec<u8>, TransportError> {
+    body_up_to(LARGEST_RESPONSE, response).await
+}
+
+/// Reads the body of a response, up to a limit in bytes.
+pub(crate) async fn body_up_to(
+    largest: usize,
+    mut response: Response,
+) -> Result<Vec<u8>, TransportError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > largest {
+            return Err(TransportError("sent a response that is too large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Returns the `max-age` of a response: RFC 9111, 5.2.2.1.
+#[cfg(feature = "oidc")]
+pub(crate) fn max_age(headers: &HeaderMap) -> Option<Duration> {
+    let values = headers.get_all(CACHE_CONTROL).into_iter();
+    let directives = values.filter_map(|it| it.to_str().ok());
+    let mut directives = directives.flat_map(|it| it.split(','));
+    directives.find_map(|directive| {
+        let seconds = directive.trim().to_ascii_lowercase();
+        let seconds = seconds.strip_prefix("max-age=")?.trim_matches('"');
+        Some(Duration::from_secs(seconds.parse().ok()?))
+    })
+}
+
+/// The reason why there is no metadata.
+pub(crate) enum DiscoveryError {
+    Transport(TransportError),
+    Status(StatusCode),
+    Invalid(&'static str),
+}
+
+impl fmt::Display for DiscoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(error) => error.fmt(f),
+            Self::Status(status) => write!(f, "the issuer's metadata has the status {status}"),
+            Self::Invalid(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<TransportError> for DiscoveryError {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+/// Fetches the metadata of an issuer: `OpenID` Connect Discovery 1.0, section 4, or else RFC 8414,
+/// section 3. `issuer_in` returns the issuer that it names.
+pub(crate) async fn discover<T: DeserializeOwned>(
+    issuer: &str,
+    issuer_in: fn(&T) -> &str,
+) -> Result<T, DiscoveryError> {
+    let base = issuer.trim_end_matches('/');
+    let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
+    if fetched.status == StatusCode::NOT_FOUND {
+        let url =
+            Url::parse(base).map_err(|_| DiscoveryError::Invalid("the issuer is not a URL"))?;
+        let origin = url.origin().ascii_serialization();
+        let path = url.path().trim_end_matches('/');
+        let url = format!("{origin}/.well-known/oauth-authorization-server{path}");
+        fetched = get(&url).await?;
+    }
+    if !fetched.status.is_success() {
+        return Err(DiscoveryError::Status(fetched.status));
+    }
+    let invalid = |_| DiscoveryError::Invalid("the response is not the metadata of an issuer");
+    let metadata = serde_json::from_slice(&fetched.body).map_err(invalid)?;
+    // RFC 8414, 3.3: otherwise another issuer could pass off its keys or endpoints as this one's.
+    if issuer_in(&metadata).trim_end_matches('/') != base {
+        let text = "the metadata is from another issuer";
+        return Err(DiscoveryError::Invalid(text));
+    }
+    Ok(metadata)
+}
+
+/// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
+pub(crate) fn is_safe(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+    url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+/// Returns true if a path can be appended to a URL.
+pub fn is_base_url(url: &str) -> bool {
+    let is_bare = |url: Url| {
+        url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
+    };
+    // The URL is compared and sent as it is written, but a parser repairs these mistakes.
+    let is_repaired = url.contains(|it: char| it.is_whitespace() || it.is_control() || it == '\\');
+    let has_scheme = ["https://", "http://"].iter().any(|it| url.starts_with(it));
+    has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_used_as_it_is_written() {
+        for url in [
+            "https://tools.example",
+            "https://tools.example:8443/a/b/",
+            "http://127.0.0.1:9000",
+        ] {
+            assert!(is_base_url(url), "{url}");
+        }
+        let urls = "https:tools.example https:\\\\tools.example HTTPS://tools.example https://tools.example? \
+            https://tools.example# https://user@tools.example https://:password@tools.example \
+            http://tools.example http://127.0.0.1.example tools.example";
+        let spaced = [
+            "https://tools.example\n",
+            " https://tools.example",
+            "https://tools.example/a b",
+        ];
+        for url in urls.split(' ').chain(spaced) {
+            assert!(!is_base_url(url), "{url:?}");
+        }
+    }
+}

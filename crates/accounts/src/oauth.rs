@@ -1,0 +1,140 @@
+//! Users' grants at OAuth 2.0 providers, and the challenges that ask for them.
+//!
+//! A [`Broker`] returns the token of a user's grant, or a [`Challenge`] whose URL leads the user to the
+//! provider. References: OXP 1.0, Authorization Challenges; RFC 6749, RFC 7636, RFC 9700.
+
+mod broker;
+mod browser;
+mod callback;
+mod challenge;
+mod exchange;
+mod flow;
+mod grant;
+mod grant_request;
+mod keys;
+mod provider;
+mod records;
+mod refresh;
+mod scope_descriptions;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+#[doc(hidden)]
+pub use crate::http_client::TransportError;
+pub use broker::Broker;
+pub use browser::{
+    Browser, BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
+    Parameters, RequestedScope,
+};
+pub use grant_request::{Challenge, GrantRequest};
+pub use keys::SHORTEST;
+pub use provider::Provider;
+use records::LIMITS;
+#[cfg(feature = "sign-in")]
+pub(crate) use {
+    flow::{Flow, FlowError, ReturnedFlow, split_state},
+    grant::{Grant, grant_record_id},
+    keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
+    records::{Records, Versioned},
+    refresh::{RefreshedToken, TokenRefresh, WantedGrant},
+};
+
+use crate::store::{Store, memory::Memory};
+
+/// The default id of the secret that holds the encryption key.
+const KEY: &str = "TOOLS_OAUTH_KEY";
+
+/// The settings for users' grants at OAuth 2.0 providers: the providers, and the store.
+///
+/// ```
+/// # use lambda_tools_accounts as lambda_tools;
+/// use lambda_tools::{OAuth, oauth::Provider};
+///
+/// // For `Server::oauth`.
+/// let google = Provider::google("1234.apps.googleusercontent.com", "GOOGLE_CLIENT_SECRET");
+/// let oauth = OAuth::with([google]);
+/// ```
+#[must_use]
+pub struct OAuth {
+    pub providers: Vec<Arc<Provider>>,
+    pub keys: Vec<String>,
+    store: Arc<dyn Store>,
+    pub is_in_memory: bool,
+    pub authenticate_checks: bool,
+    pub(crate) challenge_life: Duration,
+}
+
+impl OAuth {
+    /// Creates settings with these providers, whose ids must be unique. Challenges and grants are
+    /// kept in the memory of this process, for local use.
+    pub fn with(providers: impl IntoIterator<Item = Provider>) -> Self {
+        Self {
+            providers: providers.into_iter().map(Arc::new).collect(),
+            keys: vec![KEY.to_owned()],
+            store: Arc::new(Memory::new(LIMITS)),
+            is_in_memory: true,
+            authenticate_checks: false,
+            challenge_life: Duration::from_mins(10),
+        }
+    }
+
+    /// Keeps challenges and grants in a store that all instances of a function share. The store
+    /// receives them encrypted.
+    pub fn in_store(mut self, store: impl Store + 'static) -> Self {
+        self.store = Arc::new(store);
+        self.is_in_memory = false;
+        self
+    }
+
+    /// Keeps challenges and grants in a DynamoDB table that all instances of a function share.
+    ///
+    /// The table has the partition key `id`, a string, and no sort key; `expires_at` holds seconds
+    /// since 1970, for DynamoDB's time to live. It may be the table of
+    /// [calls](lambda_tools_records::store::DynamoDb). The role needs `dynamodb:GetItem`, `dynamodb:PutItem`
+    /// and `dynamodb:DeleteItem` on it.
+    #[cfg(feature = "dynamodb")]
+    pub fn in_dynamodb(self, table: impl Into<String>) -> Self {
+        self.in_store(crate::store::DynamoDb::new(table))
+    }
+
+    /// Sets the ids of the secrets that are used as keys, `TOOLS_OAUTH_KEY` by default. The first
+    /// encrypts and signs; all can decrypt and verify, so that keys can be rotated.
+    pub fn key_ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
+        self.keys = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Requires the caller's credentials to read a challenge's status (`check_url`). By default the
+    /// challenge's id is enough; it cannot be guessed.
+    pub fn authenticate_checks(mut self) -> Self {
+        self.authenticate_checks = true;
+        self
+    }
+
+    /// Sets how long a challenge is valid: 10 minutes by default, 24 hours at most.
+    pub fn challenges_expire_after(mut self, time: Duration) -> Self {
+        self.challenge_life = time.min(Duration::from_hours(24));
+        self
+    }
+
+    pub fn provider_ids(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.id())
+    }
+
+    /// Returns the ids of all secrets that OAuth reads.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let client_secrets = self.providers.iter().map(|it| it.secret.as_str());
+        self.keys.iter().map(String::as_str).chain(client_secrets)
+    }
+}
+
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth")
+            .field("providers", &self.providers)
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
