@@ -322,13 +322,11 @@ pub mod store {
     #[cfg(feature = "dynamodb")]
     #[doc(inline)]
     pub use lambda_tools_records::store::DynamoDb;
-    #[cfg(feature = "oauth")]
-    pub(crate) use lambda_tools_records::store::{Change, memory, new_version, put, update};
+    pub(crate) use lambda_tools_records::store::hash_of_texts;
     #[doc(inline)]
     pub use lambda_tools_records::store::{
         Count, Field, Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write,
     };
-    pub(crate) use lambda_tools_records::store::{hash_of_texts, within};
 }
 
 /// The error of [`serve`], such as a port in use, an invalid definition or a platform that does not

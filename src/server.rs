@@ -333,15 +333,9 @@ impl Server {
     /// keys. Does nothing the second time.
     #[cfg(feature = "sign-in")]
     pub(crate) fn join_sign_in(&mut self) {
-        let Some(sign_in) = self.auth.as_mut().and_then(Auth::sign_in_mut) else {
-            return;
-        };
-        let oauth = self.oauth.get_or_insert_with(|| OAuth::with([]));
-        let provider = &sign_in.provider;
-        if !oauth.providers.iter().any(|it| Arc::ptr_eq(it, provider)) {
-            oauth.providers.push(Arc::clone(provider));
+        if let Some(auth) = &mut self.auth {
+            auth.join_sign_in(&mut self.oauth);
         }
-        sign_in.key_ids.clone_from(&oauth.keys);
     }
 
     pub(crate) fn is_open(&self) -> bool {

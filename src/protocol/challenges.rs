@@ -65,7 +65,7 @@ pub(super) fn routes<S>(app: &Arc<AppState>, broker: &Arc<Broker>) -> Router<S> 
 
 /// Responds with the status of a challenge, always with a 200 (OXP 1.0, Authorization Challenges).
 async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    if pages.broker.settings.authenticate_checks
+    if pages.broker.authenticates_checks()
         && let Err(response) = check_credentials(&pages.app, request, "check", true).await
     {
         return response;

@@ -243,27 +243,14 @@ fn wrong_url(server: &Server) -> Option<String> {
 #[cfg(feature = "oauth")]
 fn wrong_oauth(server: &Server) -> Option<String> {
     let oauth = server.oauth.as_ref()?;
-    let text = if is_on_lambda() && oauth.is_in_memory {
-        "on Lambda, users' grants need a table in DynamoDB, because instances do not share memory: \
-         set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program"
-    } else if oauth.keys.is_empty() {
-        "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)"
-    } else {
-        let short = |id: &String| short_secret(server, id, crate::oauth::SHORTEST);
-        let mut mistakes = oauth.providers.iter().filter_map(|it| it.config_error());
-        let mut keys = oauth.keys.iter();
-        let mistake = keys.find_map(short).or_else(|| mistakes.next());
-        return mistake.or_else(|| {
-            let ids: Vec<_> = oauth.providers.iter().map(|it| it.id()).collect();
-            let mut all = ids.iter().enumerate();
-            let (_, id) = all.find(|(at, id)| ids[..*at].contains(id))?;
-            Some(format!(
-                "there are two providers with the id '{id}'; one that users sign in at is also one \
-                 for tools"
-            ))
-        });
-    };
-    Some(text.to_owned())
+    if is_on_lambda() && oauth.is_in_memory() {
+        let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
+            share memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program";
+        return Some(text.to_owned());
+    }
+    let short = |id: &str| short_secret(server, id, crate::oauth::SHORTEST);
+    let mistake = oauth.keys().find_map(short);
+    mistake.or_else(|| oauth.config_error())
 }
 
 /// Finds a tool that would get a secret of the server itself: one that is made from a document would

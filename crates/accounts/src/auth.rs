@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+#[cfg(feature = "sign-in")]
+use crate::OAuth;
 use crate::{
     Caller,
     clock::Clock,
@@ -155,10 +157,12 @@ impl Auth {
         self.jwt.iter().flat_map(Jwt::signers)
     }
 
+    /// Returns true if API keys are accepted.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
+    /// Returns true if JWTs that are signed with a secret are accepted.
     pub fn has_jwt(&self) -> bool {
         !self.jwt.is_empty()
     }
@@ -168,13 +172,24 @@ impl Auth {
         !self.oidc.is_empty() || self.sign_in.is_some()
     }
 
+    /// Returns the settings of sign-in.
     pub fn sign_in(&self) -> Option<&SignIn> {
         self.sign_in.as_ref()
     }
 
+    /// Adds the provider that users sign in at to those of tools, and lets sign-in use their store and
+    /// keys. Does nothing the second time.
     #[cfg(feature = "sign-in")]
-    pub fn sign_in_mut(&mut self) -> Option<&mut SignIn> {
-        self.sign_in.as_mut()
+    pub fn join_sign_in(&mut self, oauth: &mut Option<OAuth>) {
+        let Some(sign_in) = &mut self.sign_in else {
+            return;
+        };
+        let oauth = oauth.get_or_insert_with(|| OAuth::with([]));
+        let provider = &sign_in.provider;
+        if !oauth.providers.iter().any(|it| Arc::ptr_eq(it, provider)) {
+            oauth.providers.push(Arc::clone(provider));
+        }
+        sign_in.key_ids.clone_from(&oauth.keys);
     }
 
     /// Returns the configured URLs of the issuers.
@@ -300,7 +315,10 @@ impl Gateway {
 /// The users on whose behalf a caller may call.
 #[derive(Clone, Copy)]
 pub enum PermittedUsers<'a> {
+    /// Anyone: the caller is trusted to name them.
     Any,
+    /// This one, whom the credentials name.
     Only(&'a str),
+    /// Nobody: the credentials should name a user, and do not.
     None,
 }

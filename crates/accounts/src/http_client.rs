@@ -60,10 +60,10 @@ pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
 
 /// A response, whatever its status.
 pub(crate) struct Fetched {
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     #[cfg_attr(not(feature = "oidc"), expect(dead_code))]
-    pub headers: HeaderMap,
-    pub body: Vec<u8>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Sends a `GET` request.

@@ -51,8 +51,10 @@ pub use aws_sdk_secretsmanager;
 pub use aws_sdk_ssm;
 
 // What the crates below have, under short paths.
+#[cfg(feature = "oidc")]
+use lambda_tools_core::AccessToken;
 use lambda_tools_core::{
-    AccessToken, AuthorizationRequirement, Caller, Secret, Toolkit, clock, secret, text, tool, wire,
+    AuthorizationRequirement, Caller, Secret, Toolkit, clock, secret, text, tool, wire,
 };
 #[cfg(any(feature = "parameter-store", feature = "secrets-manager"))]
 use lambda_tools_records::aws;

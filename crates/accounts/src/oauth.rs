@@ -58,11 +58,11 @@ const KEY: &str = "TOOLS_OAUTH_KEY";
 /// ```
 #[must_use]
 pub struct OAuth {
-    pub providers: Vec<Arc<Provider>>,
-    pub keys: Vec<String>,
+    pub(crate) providers: Vec<Arc<Provider>>,
+    pub(crate) keys: Vec<String>,
     store: Arc<dyn Store>,
-    pub is_in_memory: bool,
-    pub authenticate_checks: bool,
+    is_in_memory: bool,
+    authenticate_checks: bool,
     pub(crate) challenge_life: Duration,
 }
 
@@ -119,14 +119,43 @@ impl OAuth {
         self
     }
 
+    /// Returns the ids of the providers.
     pub fn provider_ids(&self) -> impl Iterator<Item = &str> {
         self.providers.iter().map(|provider| provider.id())
+    }
+
+    /// Returns true if challenges and grants are lost with this process.
+    pub fn is_in_memory(&self) -> bool {
+        self.is_in_memory
+    }
+
+    /// Returns the ids of the secrets that are used as keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(String::as_str)
+    }
+
+    /// Returns the mistake in the settings, if any.
+    pub fn config_error(&self) -> Option<String> {
+        if self.keys.is_empty() {
+            let text = "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)";
+            return Some(text.to_owned());
+        }
+        let mut mistakes = self.providers.iter().filter_map(|it| it.config_error());
+        mistakes.next().or_else(|| {
+            let ids: Vec<_> = self.provider_ids().collect();
+            let mut all = ids.iter().enumerate();
+            let (_, id) = all.find(|(at, id)| ids[..*at].contains(id))?;
+            Some(format!(
+                "there are two providers with the id '{id}'; one that users sign in at is also one \
+                 for tools"
+            ))
+        })
     }
 
     /// Returns the ids of all secrets that OAuth reads.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let client_secrets = self.providers.iter().map(|it| it.secret.as_str());
-        self.keys.iter().map(String::as_str).chain(client_secrets)
+        self.keys().chain(client_secrets)
     }
 }
 

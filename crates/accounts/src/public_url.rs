@@ -3,6 +3,7 @@
 /// The server's URL: the configured one, or the one that the platform provides.
 #[derive(Clone, Debug, Default)]
 pub struct PublicUrl {
+    /// The URL that the owner has set, without a trailing slash.
     pub configured: Option<String>,
     /// The prefix of the server's paths, without leading or trailing slashes; appended to a base
     /// URL from the event.
@@ -10,6 +11,7 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
+    /// Creates the URL from the settings `public_url` and `base_path`.
     pub fn new(configured: Option<&str>, base_path: Option<&str>) -> Self {
         let base_path = base_path.unwrap_or_default().trim_matches('/');
         Self {

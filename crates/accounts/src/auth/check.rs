@@ -16,12 +16,12 @@ use crate::{
 const API_KEY: HeaderName = HeaderName::from_static(wire::oxp::API_KEY);
 
 /// A request whose caller is to be authenticated.
-// Only tokens have times and audiences.
-#[cfg_attr(not(feature = "oidc"), expect(dead_code))]
 pub struct CredentialRequest<'a> {
+    /// The headers of the request.
     pub headers: &'a HeaderMap,
     /// The caller that the platform has verified, for [`Gateway`](super::Gateway).
     pub verified: Option<&'a Caller>,
+    /// The clock that the times in tokens are compared with.
     pub clock: &'a Clock,
     /// The time that the request has left.
     pub left: Option<Duration>,
@@ -39,8 +39,6 @@ pub enum AuthError {
     Undecided(Duration),
     /// The token names a key that is not among its issuer's, which anyone can make up. The issuer may
     /// have added it, but cannot be asked before this time has passed.
-    // Only access tokens name keys.
-    #[cfg_attr(not(feature = "oidc"), expect(dead_code))]
     UnknownKey(Duration),
 }
 
@@ -54,6 +52,7 @@ pub struct Unauthenticated {
 }
 
 impl AuthError {
+    /// Returns the error of a request without credentials, with a reason for the log.
     pub fn missing(reason: &'static str) -> Self {
         let is_invalid = false;
         Self::Unauthenticated(Unauthenticated { reason, is_invalid })

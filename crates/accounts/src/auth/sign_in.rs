@@ -53,14 +53,14 @@ use crate::{Caller, oauth::Provider, secrets::SecretCache};
 #[must_use]
 pub struct SignIn {
     /// The provider, whose tokens tools may require, too.
-    pub provider: Arc<Provider>,
+    pub(crate) provider: Arc<Provider>,
     source: IdentitySource,
     rules: Vec<String>,
     clients: ListedClients,
     claims: ClaimRules,
     session_life: Duration,
     /// The ids of the secrets that the keys are derived from.
-    pub key_ids: Vec<String>,
+    pub(crate) key_ids: Vec<String>,
     own_keys: Arc<OwnKeys>,
     network: DocumentNetwork,
 }
@@ -238,6 +238,7 @@ impl SignIn {
         self
     }
 
+    /// Returns the id of the provider at which users sign in.
     pub fn provider_id(&self) -> &str {
         self.provider.id()
     }

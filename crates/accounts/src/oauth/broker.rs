@@ -14,15 +14,16 @@ use crate::{
 
 /// The OAuth settings, and what they need.
 pub struct Broker {
-    pub settings: OAuth,
+    pub(crate) settings: OAuth,
     secrets: Arc<SecretCache>,
-    pub clock: Clock,
+    pub(crate) clock: Clock,
     pub(super) public_url: PublicUrl,
     /// The providers and scopes that the tools require.
     pub(super) declared: Vec<(String, String)>,
 }
 
 impl Broker {
+    /// Creates the broker of a server. `declared` are the providers and scopes that its tools require.
     pub fn new(
         settings: OAuth,
         secrets: &Arc<SecretCache>,
@@ -37,6 +38,11 @@ impl Broker {
             public_url,
             declared,
         })
+    }
+
+    /// Returns true if only authenticated callers may read the status of a challenge.
+    pub fn authenticates_checks(&self) -> bool {
+        self.settings.authenticate_checks
     }
 
     /// Warms up the store if a tool needs a grant, so that the first call does not wait for it. An
@@ -68,7 +74,7 @@ impl Broker {
     }
 
     /// Returns the records, with the current keys.
-    pub async fn records(&self, left: Option<Duration>) -> Result<Records, StoreError> {
+    pub(crate) async fn records(&self, left: Option<Duration>) -> Result<Records, StoreError> {
         Ok(Records {
             store: Arc::clone(&self.settings.store),
             clock: self.clock.clone(),

@@ -10,16 +10,18 @@ use crate::{StoreError, clock::Clock};
 #[derive(Clone, Copy)]
 pub struct Browser<'a> {
     /// The server's URL, as browsers reach it.
-    pub base: &'a str,
+    pub(crate) base: &'a str,
     headers: &'a HeaderMap,
 }
 
 impl<'a> Browser<'a> {
+    /// Creates the browser that has sent a request with these headers.
     pub fn new(base: &'a str, headers: &'a HeaderMap) -> Self {
         Self { base, headers }
     }
 
-    pub fn is_https(&self) -> bool {
+    /// Returns true if browsers reach this server over TLS.
+    pub(crate) fn is_https(&self) -> bool {
         self.base.starts_with("https://")
     }
 
@@ -32,7 +34,7 @@ impl<'a> Browser<'a> {
 
     /// Returns the `Set-Cookie` value of a cookie. With `SameSite=Lax`, browsers send it with the
     /// provider's redirect, but not with another site's form.
-    pub fn cookie(&self, name: &str, value: &str, life: Duration) -> String {
+    pub(crate) fn cookie(&self, name: &str, value: &str, life: Duration) -> String {
         let (name, life) = (self.own_name(name), life.as_secs());
         let secure = if self.is_https() { "; Secure" } else { "" };
         format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
@@ -98,21 +100,29 @@ impl Parameters {
 pub enum BrowserResponse<A, P> {
     /// The consent page, with a cookie.
     Consent {
+        /// The page.
         page: Box<ConsentPage<A>>,
+        /// The value of `Set-Cookie` that binds the browser.
         cookie: String,
     },
+    /// A redirect, with status 303.
     Redirect {
+        /// The target.
         url: String,
+        /// The values of `Set-Cookie`.
         cookies: Vec<String>,
     },
+    /// The page of an outcome.
     Page(P),
 }
 
 /// The page on which the user agrees before the redirect to the provider.
 pub struct ConsentPage<A> {
+    /// Who asks.
     pub asker: A,
     /// The provider's name as shown to users.
     pub provider: String,
+    /// The scopes that are asked for.
     pub scopes: Vec<RequestedScope>,
     /// The value that the form sends back.
     pub form: String,
@@ -122,6 +132,7 @@ pub struct ConsentPage<A> {
 
 /// A scope that is asked for.
 pub struct RequestedScope {
+    /// The scope, as the provider spells it.
     pub name: String,
     /// The permission, in plain words.
     pub description: Option<String>,
@@ -134,19 +145,28 @@ pub type ChallengeResponse = BrowserResponse<ChallengeAsker, ChallengePage>;
 pub struct ChallengeAsker {
     /// The caller's name as shown to the user; empty if unknown.
     pub caller: String,
+    /// The user whom the caller has named.
     pub user: String,
 }
 
 /// The page on which a challenge ends, or cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChallengePage {
+    /// Tools can act for the user.
     Completed,
+    /// The user has not agreed.
     NotAllowed,
+    /// The user has not agreed to everything.
     InsufficientScopes,
+    /// There is no such challenge any more.
     Expired,
+    /// The form or the redirect belongs to another browser, or comes too late.
     OtherBrowser,
+    /// Another window has the same challenge at the provider, or has completed it.
     InUse,
+    /// The provider or the setup has made it impossible.
     Failed,
+    /// The store or the provider does not answer.
     Unavailable,
 }
 

@@ -22,13 +22,13 @@ use crate::{
 
 /// The tokens in a provider's response.
 pub(crate) struct ProviderTokens {
-    pub access: String,
+    pub(crate) access: String,
     pub(crate) refresh: Option<String>,
     /// The user's identity: OpenID Connect Core 1.0, 2.
     pub(crate) id_token: Option<String>,
     pub(crate) expires_in: Option<Duration>,
     /// The granted scopes, if the response lists them.
-    pub scopes: Option<Vec<String>>,
+    pub(crate) scopes: Option<Vec<String>>,
 }
 
 /// The reason why a provider issued no token.
@@ -65,7 +65,7 @@ struct DiscoveryDocument {
 
 impl Provider {
     /// Returns the provider's URLs, discovered by the first request that needs them.
-    pub async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
+    pub(crate) async fn urls(&self) -> Result<&EndpointUrls, ProviderError> {
         // Without an issuer, the URLs are configured.
         let issuer = self.discovery.as_deref().unwrap_or_default();
         self.urls.get_or_try_init(|| discover(issuer)).await

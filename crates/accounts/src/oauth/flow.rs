@@ -36,7 +36,7 @@ pub(crate) struct ReturnedFlow {
     pub(crate) verifier: String,
     /// OpenID Connect Core 1.0, 3.1.2.1.
     #[cfg(feature = "sign-in")]
-    pub nonce: String,
+    pub(crate) nonce: String,
 }
 
 /// Returns the parts of a `state`: the flow's id, and the signature.

@@ -67,14 +67,14 @@ impl Grants {
 
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Grant {
-    pub access: String,
+    pub(crate) access: String,
     pub(super) refresh: Option<String>,
     /// Seconds since 1970.
     pub(super) expires_at: Option<u64>,
     pub(super) scopes: Vec<String>,
     /// The account that the user has signed in with, if that has brought the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
+    pub(crate) subject: Option<String>,
 }
 
 impl Grant {

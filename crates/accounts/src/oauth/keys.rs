@@ -10,6 +10,7 @@ use aws_lc_rs::{
     hmac,
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Serialize, de::DeserializeOwned};
 use subtle::ConstantTimeEq;
 
 use crate::{Secret, StoreError, secrets::SecretCache};
@@ -69,11 +70,11 @@ impl EncryptionKeys {
         })
     }
 
-    /// Encrypts text, bound to its record (`record_id` is the associated data). Returns the key's
+    /// Encrypts a value, bound to its record (`record_id` is the associated data). Returns the key's
     /// id and the ciphertext.
-    pub(crate) fn seal(&self, record_id: &str, text: &[u8]) -> (String, Vec<u8>) {
+    pub(super) fn seal<T: Serialize>(&self, record_id: &str, value: &T) -> (String, Vec<u8>) {
         let (id, secret) = &self.keys[0];
-        let mut sealed = text.to_vec();
+        let mut sealed = serde_json::to_vec(value).expect("our own values have string keys only");
         let key = aead_key(secret);
         let nonce = key
             .seal_in_place_append_tag(Aad::from(record_id), &mut sealed)
@@ -83,30 +84,32 @@ impl EncryptionKeys {
         (id.clone(), all)
     }
 
-    pub(crate) fn open(&self, record_id: &str, key_id: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open<T: DeserializeOwned>(
+        &self,
+        record_id: &str,
+        key_id: &str,
+        sealed: &[u8],
+    ) -> Option<T> {
         let (_, secret) = self.keys.iter().find(|(id, _)| id == key_id)?;
         let (nonce, text) = sealed.split_at_checked(aws_lc_rs::aead::NONCE_LEN)?;
         let nonce = aws_lc_rs::aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut text = text.to_vec();
         let opened = aead_key(secret).open_in_place(nonce, Aad::from(record_id), &mut text);
-        Some(opened.ok()?.to_vec())
+        serde_json::from_slice(opened.ok()?).ok()
     }
 
-    /// Encrypts text for a purpose, for clients and browsers that hand it back unchanged.
+    /// Encrypts a value for a purpose, for clients and browsers that hand the text back unchanged.
     #[cfg(feature = "sign-in")]
-    pub(crate) fn seal_text(&self, purpose: &str, text: &[u8]) -> String {
-        let (key_id, sealed) = self.seal(purpose, text);
+    pub(crate) fn seal_text<T: Serialize>(&self, purpose: &str, value: &T) -> String {
+        let (key_id, sealed) = self.seal(purpose, value);
         format!("{key_id}.{}", BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
     #[cfg(feature = "sign-in")]
-    pub(crate) fn open_text(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
-        let (key_id, sealed) = sealed.split_once('.')?;
-        self.open(
-            purpose,
-            key_id,
-            &BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?,
-        )
+    pub(crate) fn open_text<T: DeserializeOwned>(&self, purpose: &str, text: &str) -> Option<T> {
+        let (key_id, sealed) = text.split_once('.')?;
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        self.open(purpose, key_id, &sealed)
     }
 
     /// Returns the secrets, the newest first.

@@ -24,7 +24,7 @@ type Transport = Arc<
 #[derive(Clone)]
 pub struct Provider {
     pub(super) id: String,
-    pub client_id: String,
+    pub(crate) client_id: String,
     /// The id of the client secret.
     pub secret: String,
     /// The issuer for `OpenID` discovery, unless the URLs are configured.
@@ -213,12 +213,12 @@ impl Provider {
     }
 
     /// Returns the URI that the provider redirects browsers to.
-    pub fn redirect_uri(&self, base: &str) -> String {
+    pub(super) fn redirect_uri(&self, base: &str) -> String {
         format!("{base}/authorization/{}/callback", self.id)
     }
 
     /// Uses these URLs.
-    pub fn endpoints(self, authorize: String, token: String) -> Self {
+    pub(crate) fn endpoints(self, authorize: String, token: String) -> Self {
         let urls = EndpointUrls {
             authorize,
             token,
@@ -280,12 +280,12 @@ impl Provider {
         self
     }
 
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
     /// Returns the error in the provider's configuration, if any.
-    pub fn config_error(&self) -> Option<String> {
+    pub(super) fn config_error(&self) -> Option<String> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         let is_id = !self.id.is_empty() && self.id.bytes().all(is_allowed);
         // The challenges' routes are `/authorization/challenges/…`.

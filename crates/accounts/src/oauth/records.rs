@@ -31,18 +31,18 @@ pub(super) const LIMITS: MemoryLimits = MemoryLimits {
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The records, as one request reads and writes them: with the keys of its time.
-pub struct Records {
+pub(crate) struct Records {
     pub(super) store: Arc<dyn Store>,
-    pub clock: Clock,
-    pub keys: EncryptionKeys,
+    pub(crate) clock: Clock,
+    pub(crate) keys: EncryptionKeys,
 }
 
 /// The content of a record. Without a record there is neither a value nor a version; a record that
 /// cannot be decrypted has only a version.
 pub(crate) struct Versioned<T> {
-    pub value: Option<T>,
+    pub(crate) value: Option<T>,
     /// The condition for replacing it.
-    pub over: Over,
+    pub(crate) over: Over,
     /// The time until the record expires.
     pub(super) left: Duration,
     /// True if the record is encrypted with an old key.
@@ -50,7 +50,10 @@ pub(crate) struct Versioned<T> {
 }
 
 impl Records {
-    pub async fn load<T: DeserializeOwned>(&self, id: &str) -> Result<Versioned<T>, StoreError> {
+    pub(crate) async fn load<T: DeserializeOwned>(
+        &self,
+        id: &str,
+    ) -> Result<Versioned<T>, StoreError> {
         let record = within(TIMEOUT, self.store.get(id)).await?;
         Ok(self.opened(id, record))
     }
@@ -79,7 +82,7 @@ impl Records {
 
     /// Loads a record, and saves the value that `decide` returns, if any. Starts again if another
     /// request has replaced the record in the meantime.
-    pub async fn update<T: Serialize + DeserializeOwned, R>(
+    pub(crate) async fn update<T: Serialize + DeserializeOwned, R>(
         &self,
         id: &str,
         life: Duration,
@@ -113,8 +116,7 @@ impl Records {
     }
 
     fn sealed<T: Serialize>(&self, id: &str, value: &T, life: Duration) -> Record {
-        let text = serde_json::to_vec(value).expect("our own values have string keys only");
-        let (key_id, sealed) = self.keys.seal(id, &text);
+        let (key_id, sealed) = self.keys.seal(id, value);
         let fields = vec![
             ("key_id".into(), Field::Text(key_id)),
             ("sealed".into(), Field::Bytes(sealed)),
@@ -135,8 +137,7 @@ impl Records {
         };
         let key_id = record.take_text("key_id").unwrap_or_default();
         let sealed = record.take_bytes("sealed").unwrap_or_default();
-        let text = self.keys.open(id, &key_id, &sealed);
-        let value = text.and_then(|text| serde_json::from_slice(&text).ok());
+        let value = self.keys.open(id, &key_id, &sealed);
         if value.is_none() {
             tracing::warn!(key = key_id, "a challenge or grant cannot be decrypted");
         }

@@ -34,7 +34,7 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// A refresh of the token of a user's grant.
 pub(crate) struct TokenRefresh {
-    pub provider: Arc<Provider>,
+    pub(crate) provider: Arc<Provider>,
     pub(crate) record_id: String,
     pub(crate) wanted: WantedGrant,
 }
@@ -78,10 +78,10 @@ impl WantedGrant {
 // Without sign-in, only the access token is read.
 #[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
 pub(crate) struct RefreshedToken {
-    pub access: Secret,
+    pub(crate) access: Secret,
     pub(crate) id_token: Option<String>,
     /// True if another call has refreshed it.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 impl RefreshedToken {

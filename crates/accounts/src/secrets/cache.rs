@@ -42,11 +42,14 @@ pub struct SecretCache {
 /// The number of secrets that came from the cache, and of those that had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUse {
+    /// Those that came from the cache.
     pub hits: usize,
+    /// Those that had to be read.
     pub misses: usize,
 }
 
 impl SecretCache {
+    /// Creates the cache of a server with these ids.
     pub fn new(secrets: Secrets, declared: Vec<String>, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             secrets,
@@ -57,6 +60,7 @@ impl SecretCache {
         })
     }
 
+    /// Returns true if calls may bring secrets themselves.
     pub fn may_come_from_calls(&self) -> bool {
         self.secrets.from_calls
     }
@@ -67,7 +71,7 @@ impl SecretCache {
     }
 
     /// Says how to give a secret a value.
-    pub fn advice(&self, id: &str) -> String {
+    pub(crate) fn advice(&self, id: &str) -> String {
         match (&self.secrets.file, self.location(id)) {
             (Some(file), _) => format!("for example {id}=… in {}", file.display()),
             (None, Some(location)) => format!("it is read from {location}"),

@@ -119,6 +119,7 @@ impl Secrets {
         self
     }
 
+    /// Returns true if there is a store.
     pub fn has_store(&self) -> bool {
         self.store.is_some()
     }

@@ -6,6 +6,7 @@ use crate::auth::api_keys::SecretRotation;
 
 pub(super) const SHORTEST_SECRET: usize = 0;
 
+/// Uninhabited: there are no settings.
 #[derive(Clone, Debug)]
 pub enum Jwt {}
 

@@ -4,6 +4,7 @@ use std::future::Ready;
 
 use crate::clock::Clock;
 
+/// Uninhabited: there are no settings.
 #[derive(Clone, Debug)]
 pub enum Oidc {}
 

@@ -65,6 +65,7 @@ pub struct SignInAsker {
     pub name: String,
     /// The host that vouches for it; `None` if anyone can have registered it.
     pub host: Option<String>,
+    /// The URI that the browser returns to.
     pub redirect_uri: String,
 }
 
@@ -126,7 +127,7 @@ impl AuthorizationServer {
             let user = Some(user.to_owned());
             return self.begin(&records, form, user, browser, &binding).await;
         }
-        let text = serde_json::to_vec(&form).expect("texts and numbers");
+        let sealed = keys.seal_text(&purpose_of_form(&binding), &form);
         let request = form.request;
         let scope = |name| RequestedScope {
             name,
@@ -140,7 +141,7 @@ impl AuthorizationServer {
             },
             scopes: request.scopes.into_iter().map(scope).collect(),
             provider: self.provider().shown_title().to_owned(),
-            form: keys.seal_text(&purpose_of_form(&binding), &text),
+            form: sealed,
             is_https: browser.is_https(),
         };
         Ok(BrowserResponse::Consent {
@@ -158,8 +159,8 @@ impl AuthorizationServer {
         let records = self.records().await?;
         let now = since_epoch(records.clock.now()).as_secs();
         let opened = browser.binding(COOKIE).and_then(|binding| {
-            let text = (records.keys).open_text(&purpose_of_form(binding), form.get("form")?)?;
-            let form: ConsentForm = serde_json::from_slice(&text).ok()?;
+            let sealed = form.get("form")?;
+            let form: ConsentForm = records.keys.open_text(&purpose_of_form(binding), sealed)?;
             (now < form.expires_at).then_some((binding, form))
         });
         let Some((binding, opened)) = opened else {
@@ -253,8 +254,7 @@ impl Approvals {
     /// Reads the agreements in a browser's cookie.
     pub(super) fn read(keys: &EncryptionKeys, browser: Browser<'_>) -> Self {
         let sealed = browser.cookie_value(APPROVALS);
-        let text = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
-        let read = text.and_then(|text| serde_json::from_slice(&text).ok());
+        let read = sealed.and_then(|sealed| keys.open_text(APPROVALS, sealed));
         read.unwrap_or_default()
     }
 
@@ -279,8 +279,7 @@ impl Approvals {
         self.0.extend(user.map(|user| (client, user)));
         let excess = self.0.len().saturating_sub(MOST_APPROVALS);
         self.0.drain(..excess);
-        let text = serde_json::to_vec(&self).expect("texts");
-        Some(keys.seal_text(APPROVALS, &text))
+        Some(keys.seal_text(APPROVALS, &self))
     }
 }
 

@@ -5,6 +5,7 @@
 pub enum SignIn {}
 
 impl SignIn {
+    /// Returns the id of the provider at which users sign in.
     pub fn provider_id(&self) -> &str {
         match *self {}
     }

@@ -21,7 +21,9 @@ const MCP: &str = "/mcp";
 /// An error's code and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OAuthError {
+    /// The code, such as `invalid_grant`: RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2.
     pub code: &'static str,
+    /// A sentence for the developer of the client.
     pub description: &'static str,
 }
 
@@ -30,6 +32,7 @@ impl OAuthError {
         Self { code, description }
     }
 
+    /// Creates the error of a request that cannot be read or has a wrong parameter.
     pub const fn request(description: &'static str) -> Self {
         Self::new("invalid_request", description)
     }
@@ -42,6 +45,7 @@ impl OAuthError {
 /// The error of an endpoint.
 #[derive(Debug)]
 pub enum EndpointError {
+    /// The client has made a mistake, or may not have what it asks for.
     Rejected(OAuthError),
     /// The same request may succeed later.
     Unavailable(String),
