@@ -275,8 +275,6 @@ pub mod oauth {
 
     #[doc(inline)]
     pub use lambda_tools_accounts::oauth::Provider;
-    #[doc(hidden)]
-    pub use lambda_tools_accounts::oauth::TransportError;
     pub(crate) use lambda_tools_accounts::oauth::*;
 }
 
@@ -373,15 +371,6 @@ pub use server_info::ServerInfo;
 
 // The crates whose types are part of this crate's interface.
 pub use {axum, http, schemars, serde_json};
-
-/// What the fuzz targets check directly. It carries no promise.
-#[cfg(feature = "oidc")]
-#[doc(hidden)]
-pub mod seams {
-    pub use lambda_tools_accounts::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
-    #[cfg(feature = "sign-in")]
-    pub use lambda_tools_accounts::auth::sign_in::DocumentNetwork;
-}
 
 /// Compiles the code in README.md.
 #[cfg(doctest)]

@@ -17,8 +17,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
 pub(crate) const LARGEST_RESPONSE: usize = 256 * 1024;
 
 /// The reason why there is no response.
-// Public with the feature `oauth` alone.
-#[allow(unreachable_pub)]
+#[cfg_attr(not(feature = "oauth"), expect(unreachable_pub))]
 #[derive(Debug)]
 pub struct TransportError(pub &'static str);
 

@@ -21,7 +21,6 @@ mod tests;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-#[doc(hidden)]
 pub use crate::http_client::TransportError;
 pub use broker::Broker;
 pub use browser::{
@@ -30,7 +29,7 @@ pub use browser::{
 };
 pub use grant_request::{Challenge, GrantRequest};
 pub use keys::SHORTEST;
-pub use provider::Provider;
+pub use provider::{Provider, with_transport};
 use records::LIMITS;
 #[cfg(feature = "sign-in")]
 pub(crate) use {

@@ -21,9 +21,8 @@ use std::{sync::Arc, time::Duration};
 pub use authorize::{SignInAsker, SignInPage, SignInResponse};
 pub use callback::is_sign_in_state;
 use client::ListedClients;
-#[doc(hidden)]
-pub use documents::DocumentNetwork;
-use identity::{IdTokens, IdentitySource, SignInRule};
+pub use documents::{OnlyGlobal, document_client};
+use identity::{Addresses, IdTokens, IdentitySource, SignInRule};
 pub use own_keys::JWKS_PATH;
 use own_keys::OwnKeys;
 pub use request::{EndpointError, OAuthError};
@@ -55,14 +54,30 @@ pub struct SignIn {
     /// The provider, whose tokens tools may require, too.
     pub(crate) provider: Arc<Provider>,
     source: IdentitySource,
-    rules: Vec<String>,
+    rules: Vec<WrittenRule>,
     clients: ListedClients,
     claims: ClaimRules,
     session_life: Duration,
     /// The ids of the secrets that the keys are derived from.
     pub(crate) key_ids: Vec<String>,
     own_keys: Arc<OwnKeys>,
-    network: DocumentNetwork,
+    /// The HTTP client that fetches metadata documents, if it is not the usual one.
+    document_client: Option<reqwest::Client>,
+}
+
+/// A rule for who may sign in, as the owner has written it.
+#[derive(Clone, Debug)]
+struct WrittenRule {
+    text: String,
+    /// `None` if the text is no rule.
+    rule: Option<SignInRule>,
+}
+
+/// Sets the HTTP client that fetches the metadata documents of clients, such as one with other
+/// certificate authorities, made with [`document_client`].
+pub fn with_document_client(mut sign_in: SignIn, client: reqwest::Client) -> SignIn {
+    sign_in.document_client = Some(client);
+    sign_in
 }
 
 impl SignIn {
@@ -76,7 +91,8 @@ impl SignIn {
         let url = reqwest::Url::parse(&issuer).ok();
         let host = url.as_ref().and_then(reqwest::Url::host_str);
         let host = host.unwrap_or_default().to_owned();
-        let sign_in = Self::at("openid", issuer, client_id, client_secret_id);
+        let provider = Provider::openid("openid", client_id, client_secret_id, &*issuer);
+        let sign_in = Self::of(provider, issuer, Addresses::Verified);
         sign_in.provider(|it| it.title(host).scope("offline_access"))
     }
 
@@ -88,7 +104,9 @@ impl SignIn {
         client_id: impl Into<String>,
         client_secret_id: impl Into<String>,
     ) -> Self {
-        let sign_in = Self::at("cognito", issuer.into(), client_id, client_secret_id);
+        let issuer = issuer.into();
+        let provider = Provider::openid("cognito", client_id, client_secret_id, &*issuer);
+        let sign_in = Self::of(provider, issuer, Addresses::Verified);
         sign_in.provider(|it| it.title("Cognito").parameter("prompt", ""))
     }
 
@@ -100,7 +118,9 @@ impl SignIn {
         client_id: impl Into<String>,
         client_secret_id: impl Into<String>,
     ) -> Self {
-        let sign_in = Self::at("entra", issuer.into(), client_id, client_secret_id);
+        let issuer = issuer.into();
+        let provider = Provider::openid("entra", client_id, client_secret_id, &*issuer);
+        let sign_in = Self::of(provider, issuer, Addresses::Unverified);
         sign_in.provider(|it| {
             it.title("Microsoft")
                 .secret_in_body()
@@ -111,20 +131,20 @@ impl SignIn {
 
     /// Uses Google accounts. Tools can require their tokens by the id `google`.
     pub fn google(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
-        let client_id = client_id.into();
-        let google = Provider::google(client_id.clone(), client_secret_id);
-        Self::of(
-            google,
-            "https://accounts.google.com".to_owned(),
-            client_id,
-            true,
-        )
+        let google = Provider::google(client_id, client_secret_id);
+        let issuer = "https://accounts.google.com".to_owned();
+        Self::of(google, issuer, Addresses::OfAnyDomain)
     }
 
     /// Uses another issuer in place of Google.
-    pub fn google_at(issuer: String, client_id: String, client_secret_id: &str) -> Self {
-        let google = Provider::google(client_id.clone(), client_secret_id).issuer(&*issuer);
-        Self::of(google, issuer, client_id, true)
+    pub fn google_at(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
+        let issuer = issuer.into();
+        let google = Provider::google(client_id, client_secret_id).issuer(&*issuer);
+        Self::of(google, issuer, Addresses::OfAnyDomain)
     }
 
     /// Uses GitHub accounts. Tools can require their tokens by the id `github`.
@@ -135,7 +155,11 @@ impl SignIn {
     }
 
     /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`, in place of GitHub.
-    pub fn github_at(url: &str, client_id: String, client_secret_id: &str) -> Self {
+    pub fn github_at(
+        url: &str,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+    ) -> Self {
         let mut sign_in = Self::github(client_id, client_secret_id);
         let url = url.trim_end_matches('/');
         sign_in.source = IdentitySource::GitHub(format!("{url}/api/v3"));
@@ -143,26 +167,15 @@ impl SignIn {
         sign_in.provider(|it| it.endpoints(url("authorize"), url("access_token")))
     }
 
-    fn at(
-        id: &str,
-        issuer: String,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-    ) -> Self {
-        let client_id = client_id.into();
-        let provider = Provider::openid(id, client_id.clone(), client_secret_id, issuer.clone());
-        Self::of(provider, issuer, client_id, false)
-    }
-
     /// Uses the ID tokens of an issuer.
-    fn of(provider: Provider, issuer: String, client_id: String, has_hosted_domain: bool) -> Self {
+    fn of(provider: Provider, issuer: String, addresses: Addresses) -> Self {
         let provider = ["openid", "profile", "email"]
             .into_iter()
             .fold(provider, Provider::scope);
         let tokens = IdTokens {
             keys: Arc::new(KeyCache::new(issuer)),
-            client_id,
-            has_hosted_domain,
+            client_id: provider.client_id.clone(),
+            addresses,
         };
         Self::with(provider, IdentitySource::IdToken(tokens))
     }
@@ -178,7 +191,7 @@ impl SignIn {
             session_life: Duration::from_hours(30 * 24),
             key_ids: Vec::new(),
             own_keys: Arc::default(),
-            network: DocumentNetwork::default(),
+            document_client: None,
         }
     }
 
@@ -187,11 +200,12 @@ impl SignIn {
     /// `address:ADDRESS`, `group:NAME`, `user:ID` as tools get it, or `anyone`. One rule that applies
     /// is enough. The server does not start without one.
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
-        let rule = rule.into();
-        if let Some(SignInRule::Organization(_)) = SignInRule::parse(&rule) {
+        let text = rule.into();
+        let rule = SignInRule::parse(&text);
+        if let Some(SignInRule::Organization(_)) = rule {
             self = self.provider(|it| it.scope("read:org"));
         }
-        self.rules.push(rule);
+        self.rules.push(WrittenRule { text, rule });
         self
     }
 
@@ -231,13 +245,6 @@ impl SignIn {
         self
     }
 
-    /// Sets the network that metadata documents are fetched over.
-    #[doc(hidden)]
-    pub fn documents_from(mut self, network: DocumentNetwork) -> Self {
-        self.network = network;
-        self
-    }
-
     /// Returns the id of the provider at which users sign in.
     pub fn provider_id(&self) -> &str {
         self.provider.id()
@@ -251,17 +258,17 @@ impl SignIn {
                 (TOOLS_SIGN_IN_ALLOW)";
             return Some(text.to_owned());
         }
-        let id = self.provider.id();
         let mut rules = self.rules.iter();
-        let mistake = rules.find_map(|text| match SignInRule::parse(text) {
+        let mistake = rules.find_map(|WrittenRule { text, rule }| match rule {
             None => Some(format!(
                 "the rule '{}' is not anyone, user:ID, address:ADDRESS, domain:DOMAIN, \
                  organization:NAME or group:NAME (TOOLS_SIGN_IN_ALLOW)",
                 text.trim()
             )),
-            Some(rule) if rule.is_known_at(id) => None,
+            Some(rule) if rule.is_known_from(&self.source) => None,
             Some(_) => Some(format!(
-                "the provider '{id}' cannot say to whom '{text}' applies (TOOLS_SIGN_IN_ALLOW)"
+                "the provider '{}' cannot say to whom '{text}' applies (TOOLS_SIGN_IN_ALLOW)",
+                self.provider.id()
             )),
         });
         mistake.or_else(|| {

@@ -246,17 +246,6 @@ impl Provider {
         self
     }
 
-    /// Sets what sends the requests for tokens, in place of an HTTP client.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn transport<F>(mut self, send: impl Fn(HttpRequest) -> F + Send + Sync + 'static) -> Self
-    where
-        F: Future<Output = Result<HttpResponse, TransportError>> + Send + 'static,
-    {
-        self.transport = Arc::new(move |request| Box::pin(send(request)));
-        self
-    }
-
     /// Sets a parameter of the authorization URL, replacing an earlier one with the same name; an
     /// empty value removes it.
     ///
@@ -304,6 +293,20 @@ impl Provider {
             .find(|url| !is_safe(url))?;
         let text = format!("'{unsafe_url}' must be an https:// URL");
         Some(format!("the provider '{}': {text}", self.id))
+    }
+}
+
+/// Sets what sends a provider's requests for tokens, in place of the HTTP client that all share.
+pub fn with_transport<F>(
+    provider: Provider,
+    send: impl Fn(HttpRequest) -> F + Send + Sync + 'static,
+) -> Provider
+where
+    F: Future<Output = Result<HttpResponse, TransportError>> + Send + 'static,
+{
+    Provider {
+        transport: Arc::new(move |request| Box::pin(send(request))),
+        ..provider
     }
 }
 

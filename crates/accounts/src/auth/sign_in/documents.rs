@@ -8,10 +8,7 @@
 
 use std::{
     collections::HashMap,
-    fmt,
-    net::SocketAddr,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -22,7 +19,7 @@ use reqwest::{
 };
 use serde::Deserialize;
 use tokio::{
-    sync::{self, OnceCell, Semaphore},
+    sync::{self, Semaphore},
     time::timeout,
 };
 
@@ -59,8 +56,8 @@ pub(super) struct ClientMetadata {
 /// The documents, and how they are fetched.
 pub(super) struct Documents {
     clock: Clock,
-    network: DocumentNetwork,
-    client: OnceCell<Client>,
+    /// Created by the first request.
+    client: OnceLock<reqwest::Result<Client>>,
     kept: Mutex<HashMap<String, KeptDocument>>,
     fetches: Semaphore,
     /// The hosts of which a document is being fetched.
@@ -84,57 +81,45 @@ enum FetchError {
     Unusable(&'static str),
 }
 
-type Addresses = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
+/// A resolver of host names that finds only the addresses that the internet reaches.
+pub struct OnlyGlobal<R>(pub R);
 
-/// The resolver of host names, and the addresses that may be used although they are not global.
-#[doc(hidden)]
-#[derive(Clone)]
-pub struct DocumentNetwork {
-    /// Finds the addresses of a name.
-    pub look_up: Arc<dyn Fn(String) -> Addresses + Send + Sync>,
-    /// The addresses that may be used although they are not global.
-    pub exempt: Vec<SocketAddr>,
-    /// Changes the HTTP client.
-    pub change: fn(ClientBuilder) -> ClientBuilder,
-}
-
-impl Default for DocumentNetwork {
-    fn default() -> Self {
-        let look_up = async |name: String| {
-            let found = tokio::net::lookup_host((name, 0)).await;
-            found.map(Iterator::collect).unwrap_or_default()
-        };
-        Self {
-            look_up: Arc::new(move |name| Box::pin(look_up(name))),
-            exempt: Vec::new(),
-            change: |builder| builder,
-        }
-    }
-}
-
-impl Resolve for DocumentNetwork {
+impl<R: Resolve> Resolve for OnlyGlobal<R> {
     fn resolve(&self, name: Name) -> Resolving {
-        let (found, exempt) = (
-            (self.look_up)(name.as_str().to_owned()),
-            self.exempt.clone(),
-        );
+        let found = self.0.resolve(name);
         Box::pin(async move {
-            let (exempt, others): (Vec<_>, Vec<_>) =
-                found.await.into_iter().partition(|it| exempt.contains(it));
-            let addresses = if exempt.is_empty() {
-                only_global(others).ok_or("the host is not on the internet")?
-            } else {
-                exempt
-            };
+            let addresses = only_global(found.await?.collect());
+            let addresses = addresses.ok_or("the host is not on the internet")?;
             Ok::<Addrs, _>(Box::new(addresses.into_iter()))
         })
     }
 }
 
-impl fmt::Debug for DocumentNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DocumentNetwork")
+/// The resolver of the operating system.
+struct System;
+
+impl Resolve for System {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok::<Addrs, _>(Box::new(found.collect::<Vec<_>>().into_iter()))
+        })
     }
+}
+
+/// Returns the builder of the HTTP client that fetches documents. Anyone chooses their URLs: with any
+/// resolver but [`OnlyGlobal`], strangers reach the network that the resolver knows.
+pub fn document_client(resolver: impl Resolve + 'static) -> ClientBuilder {
+    Client::builder()
+        .https_only(true)
+        .redirect(Policy::none())
+        // A proxy would resolve the name itself.
+        .no_proxy()
+        .timeout(LIMIT)
+        // A kept connection would outlive the check of its address.
+        .pool_max_idle_per_host(0)
+        .user_agent("lambda_tools")
+        .dns_resolver(Arc::new(resolver))
 }
 
 /// Returns true for a URL that may be a client's id: with a path and a name as its host, and spelled
@@ -168,11 +153,11 @@ fn checked(body: &[u8], url: &Url) -> Result<ClientMetadata, &'static str> {
 }
 
 impl Documents {
-    pub(super) fn new(clock: Clock, network: DocumentNetwork) -> Self {
+    /// Creates the documents. Without a `client`, addresses are looked up as this machine does.
+    pub(super) fn new(clock: Clock, client: Option<Client>) -> Self {
         Self {
             clock,
-            network,
-            client: OnceCell::new(),
+            client: client.map_or_else(OnceLock::new, |it| OnceLock::from(Ok(it))),
             kept: Mutex::default(),
             fetches: Semaphore::new(MOST_AT_ONCE),
             hosts: Mutex::default(),
@@ -252,8 +237,10 @@ impl Documents {
     }
 
     async fn fetch(&self, url: &Url) -> Result<(ClientMetadata, Duration), FetchError> {
-        let client = self.client.get_or_try_init(async || self.client()).await;
-        let response = client.map_err(FetchError::Away)?.get(url.clone()).send();
+        let new = || document_client(OnlyGlobal(System)).build();
+        let client = self.client.get_or_init(new).as_ref();
+        let missing = |_| FetchError::Away("TLS is not available on this machine");
+        let response = client.map_err(missing)?.get(url.clone()).send();
         let silent = |_| FetchError::Away("its host does not answer, or is not on the internet");
         let response = response.await.map_err(silent)?;
         let missing = "its document is not at its URL";
@@ -271,21 +258,6 @@ impl Documents {
         Ok((metadata, age.clamp(SHORTEST_AGE, LONGEST_AGE)))
     }
 
-    fn client(&self) -> Result<Client, &'static str> {
-        let builder = Client::builder()
-            .https_only(true)
-            .redirect(Policy::none())
-            // A proxy would resolve the name itself.
-            .no_proxy()
-            .timeout(LIMIT)
-            // A kept connection would outlive the check of its address.
-            .pool_max_idle_per_host(0)
-            .user_agent("lambda_tools")
-            .dns_resolver(Arc::new(self.network.clone()));
-        let client = (self.network.change)(builder).build();
-        client.map_err(|_| "TLS is not available on this machine")
-    }
-
     /// Locks the documents. A poisoned lock is harmless: each change is one insertion or removal.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, KeptDocument>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
@@ -295,6 +267,20 @@ impl Documents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::REAL;
+
+    /// Not even a connection is opened to the server on this machine.
+    #[tokio::test]
+    async fn documents_are_not_fetched_from_this_machine() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        let url = Url::parse(&format!("https://localhost:{port}/client.json")).unwrap();
+        let documents = Documents::new(REAL, None);
+        tokio::select! {
+            fetched = documents.get(&url) => assert!(fetched.is_err()),
+            _ = server.accept() => panic!("the address was not checked"),
+        }
+    }
 
     #[test]
     fn only_the_url_of_a_name_with_a_path_is_an_id() {

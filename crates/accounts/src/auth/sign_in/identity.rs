@@ -48,9 +48,19 @@ pub(super) enum IdentitySource {
 pub(super) struct IdTokens {
     pub(super) keys: Arc<KeyCache>,
     pub(super) client_id: String,
-    /// True for Google, where only `hd` names a company: anyone can have an account with an address
-    /// of any domain there.
-    pub(super) has_hosted_domain: bool,
+    pub(super) addresses: Addresses,
+}
+
+/// What an issuer says about people's email addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Addresses {
+    /// It verifies them, and the domain of one is that of a company.
+    Verified,
+    /// Google's: it verifies them, but only `hd` names a company, because anyone can have an account
+    /// with an address of any domain.
+    OfAnyDomain,
+    /// Entra ID's: it does not verify them.
+    Unverified,
 }
 
 impl IdTokens {
@@ -82,7 +92,7 @@ impl IdTokens {
         if nonce.is_some_and(|nonce| claims.get("nonce").is_none_or(|it| it != nonce)) {
             return Err(Denied("the ID token has another nonce"));
         }
-        identity_in(&claims, names, self.has_hosted_domain)
+        identity_in(&claims, names, self.addresses)
     }
 }
 
@@ -90,7 +100,7 @@ impl IdTokens {
 pub(super) fn identity_in(
     claims: &Map<String, Value>,
     names: &ClaimRules,
-    has_hosted_domain: bool,
+    addresses: Addresses,
 ) -> Result<Identity, FlowError> {
     let text = |name: &str| claims.get(name)?.as_str().filter(|it| !it.is_empty());
 
@@ -107,7 +117,7 @@ pub(super) fn identity_in(
     let (Some(subject), Some(user)) = (text("sub"), user) else {
         return Err(FlowError::Denied("the ID token does not name the user"));
     };
-    let domain = if has_hosted_domain {
+    let domain = if addresses == Addresses::OfAnyDomain {
         text("hd").map(str::to_ascii_lowercase)
     } else {
         let domain = address.as_deref().and_then(|it| it.rsplit_once('@'));
@@ -230,14 +240,17 @@ impl SignInRule {
         }
     }
 
-    /// Returns true if this provider can say to whom the rule applies: GitHub has no groups but its
-    /// organizations, and Entra ID does not verify addresses.
-    pub(super) fn is_known_at(&self, provider: &str) -> bool {
-        match self {
-            Self::Anyone | Self::User(_) => true,
-            Self::Organization(_) => provider == "github",
-            Self::Group(_) => provider != "github",
-            Self::Address(_) | Self::Domain(_) => !["github", "entra"].contains(&provider),
+    /// Returns true if a provider can say to whom the rule applies: GitHub has no groups but its
+    /// organizations, and tells no addresses.
+    pub(super) fn is_known_from(&self, source: &IdentitySource) -> bool {
+        match (self, source) {
+            (Self::Anyone | Self::User(_), _) => true,
+            (Self::Organization(_), source) => matches!(source, IdentitySource::GitHub(_)),
+            (_, IdentitySource::GitHub(_)) => false,
+            (Self::Group(_), IdentitySource::IdToken(_)) => true,
+            (Self::Address(_) | Self::Domain(_), IdentitySource::IdToken(tokens)) => {
+                tokens.addresses != Addresses::Unverified
+            }
         }
     }
 }
@@ -255,10 +268,12 @@ mod tests {
 
     #[test]
     fn addresses_count_once_they_are_verified_and_companies_by_their_claim() {
+        use Addresses::{OfAnyDomain, Verified};
+
         let names = ClaimRules::default();
-        let seen = |mut claims: Value, is_google| {
+        let seen = |mut claims: Value, addresses| {
             claims["sub"] = "1".into();
-            let person = identity_in(claims.as_object().unwrap(), &names, is_google).unwrap();
+            let person = identity_in(claims.as_object().unwrap(), &names, addresses).unwrap();
             [person.address, person.domain].map(Option::unwrap_or_default)
         };
         // The address that the provider has verified, and not the one that it looks like.
@@ -266,17 +281,17 @@ mod tests {
         for mark in [json!(true), json!("true")] {
             let claims = json!({"email": address, "email_verified": mark});
             let expected = ["mi\u{212a}e@acme.\u{212a}", "acme.\u{212a}"];
-            assert_eq!(seen(claims.clone(), false), expected);
-            assert_eq!(seen(claims, true), [expected[0], ""]);
+            assert_eq!(seen(claims.clone(), Verified), expected);
+            assert_eq!(seen(claims, OfAnyDomain), [expected[0], ""]);
         }
         let hosted = json!({"hd": "Acme.\u{212a}"});
-        assert_eq!(seen(hosted, true), ["", "acme.\u{212a}"]);
+        assert_eq!(seen(hosted, OfAnyDomain), ["", "acme.\u{212a}"]);
         for mark in [json!(false), json!(null), json!("false"), json!(1)] {
             let claims = json!({"email": address, "email_verified": mark});
-            assert_eq!(seen(claims, false), ["", ""], "{mark}");
+            assert_eq!(seen(claims, Verified), ["", ""], "{mark}");
         }
         for nobody in [json!({}), json!({"sub": ""}), json!({"sub": 1})] {
-            assert!(identity_in(nobody.as_object().unwrap(), &names, false).is_err());
+            assert!(identity_in(nobody.as_object().unwrap(), &names, Verified).is_err());
         }
     }
 

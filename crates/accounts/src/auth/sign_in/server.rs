@@ -42,8 +42,8 @@ impl AuthorizationServer {
     ) -> Arc<Self> {
         let rules = settings.rules.iter();
         Arc::new(Self {
-            rules: rules.filter_map(|it| SignInRule::parse(it)).collect(),
-            documents: Documents::new(broker.clock.clone(), settings.network.clone()),
+            rules: rules.filter_map(|it| it.rule.clone()).collect(),
+            documents: Documents::new(broker.clock.clone(), settings.document_client.clone()),
             scopes: ServerScopes { required, known },
             settings,
             broker,
@@ -146,7 +146,7 @@ impl AuthorizationServer {
         // It need not have the claim that is the user, because `sub` identifies the account.
         let user = || old.user.clone().into();
         claims.entry(&*names.user_claim).or_insert_with(user);
-        let person = identity_in(&claims, names, tokens.has_hosted_domain)?;
+        let person = identity_in(&claims, names, tokens.addresses)?;
         if token.is_shared && person.groups.is_empty() && !old.groups.is_empty() {
             // Another call has got the ID token, which may be all that names groups. Whoever tries again
             // gets one, too; to keep groups that nobody has confirmed could go on for ever.
