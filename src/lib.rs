@@ -233,9 +233,7 @@ pub mod idempotency {
     #![doc = include_str!("../docs/idempotency.md")]
 
     #[cfg(feature = "dynamodb")]
-    #[doc(inline)]
     pub use lambda_tools_records::idempotency::DynamoDb;
-    #[doc(inline)]
     pub use lambda_tools_records::idempotency::Idempotency;
     pub(crate) use lambda_tools_records::idempotency::*;
 }
@@ -273,7 +271,6 @@ pub mod oauth {
     //! even if their ids are equal. Give its URL to that user only: anyone who follows it and agrees
     //! lets tools use their account at the provider in that user's calls.
 
-    #[doc(inline)]
     pub use lambda_tools_accounts::oauth::Provider;
     pub(crate) use lambda_tools_accounts::oauth::*;
 }
@@ -284,7 +281,6 @@ pub mod quotas {
     #![doc = include_str!("pages.md")]
     #![doc = include_str!("../docs/quotas.md")]
 
-    #[doc(inline)]
     pub use lambda_tools_records::quotas::Quota;
     pub(crate) use lambda_tools_records::quotas::*;
 }
@@ -296,13 +292,10 @@ pub mod secrets {
     #![doc = include_str!("../docs/secrets.md")]
 
     #[cfg(feature = "parameter-store")]
-    #[doc(inline)]
     pub use lambda_tools_accounts::secrets::ParameterStore;
     #[cfg(feature = "secrets-manager")]
-    #[doc(inline)]
     pub use lambda_tools_accounts::secrets::SecretsManager;
     pub(crate) use lambda_tools_accounts::secrets::*;
-    #[doc(inline)]
     pub use lambda_tools_accounts::secrets::{
         ReadFuture, ReadResult, Secret, SecretStore, Secrets,
     };
@@ -318,10 +311,8 @@ pub mod store {
     //! feature of that name.
 
     #[cfg(feature = "dynamodb")]
-    #[doc(inline)]
     pub use lambda_tools_records::store::DynamoDb;
     pub(crate) use lambda_tools_records::store::hash_of_texts;
-    #[doc(inline)]
     pub use lambda_tools_records::store::{
         Count, Field, Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write,
     };
@@ -342,18 +333,13 @@ pub mod prelude {
 
 pub use arrival::{AgentCoreUser, EventKind};
 #[cfg(feature = "jwt")]
-#[doc(inline)]
 pub use lambda_tools_accounts::Jwt;
 #[cfg(feature = "oauth")]
-#[doc(inline)]
 pub use lambda_tools_accounts::OAuth;
 #[cfg(feature = "oidc")]
-#[doc(inline)]
 pub use lambda_tools_accounts::Oidc;
 #[cfg(feature = "sign-in")]
-#[doc(inline)]
 pub use lambda_tools_accounts::SignIn;
-#[doc(inline)]
 pub use lambda_tools_accounts::{ApiKeys, Auth, Gateway};
 #[doc(inline)]
 pub use lambda_tools_core::{
@@ -362,7 +348,6 @@ pub use lambda_tools_core::{
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };
-#[doc(inline)]
 pub use lambda_tools_records::StoreError;
 pub use protocol::Protocol;
 pub use serve::{run, serve};

@@ -31,8 +31,6 @@ mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
-#[cfg(feature = "oauth")]
-mod user_page;
 pub(crate) mod wording;
 
 use std::{

@@ -54,6 +54,15 @@ impl ServerInfo {
         self
     }
 
+    /// Returns what pages show of the server.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn shown(&self) -> lambda_tools_accounts::pages::ShownServer<'_> {
+        lambda_tools_accounts::pages::ShownServer {
+            title: &self.title,
+            support_url: self.support_url.as_deref(),
+        }
+    }
+
     /// Returns true if there is no support URL, or a valid one.
     pub(crate) fn is_support_url_valid(&self) -> bool {
         self.support_url.as_deref().is_none_or(is_support_url)

@@ -2,15 +2,13 @@
 //! everything that the browser may run and apply.
 
 use axum::{body::Body, extract::Request, response::Response};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{
-    HeaderValue,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-        X_CONTENT_TYPE_OPTIONS,
-    },
-};
-use sha2::{Digest, Sha256};
+#[cfg(feature = "oauth")]
+use bytes::Bytes;
+#[cfg(feature = "oauth")]
+use http_body_util::{BodyExt, Limited};
+
+#[cfg(feature = "explorer")]
+pub(super) use lambda_tools_accounts::pages::hash_source;
 
 use super::{
     First,
@@ -18,27 +16,33 @@ use super::{
     codec::Codec,
     exchange::{log_refusal, response_to_refused},
 };
+#[cfg(feature = "oauth")]
+use crate::oauth::Parameters;
 use crate::{Caller, ServerInfo, arrival::Arrival, observe::request_log::RequestLog};
 
-/// Returns the `hash-source` of a style or a script in the document (CSP Level 3, section 2.3.1).
-pub(super) fn hash_source(content: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
+/// Creates the response of a page with its Content-Security-Policy and Referrer-Policy.
+#[cfg(feature = "explorer")]
+pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str) -> Response {
+    lambda_tools_accounts::pages::html_response(html.into(), policy, referrer)
 }
 
-/// Creates the response of a page with its Content-Security-Policy and Referrer-Policy.
-pub(super) fn html_response(html: impl Into<Body>, policy: &str, referrer: &str) -> Response {
-    let mut response = Response::new(html.into());
-    for (name, value) in [
-        (CONTENT_SECURITY_POLICY, policy),
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, referrer),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        let value = HeaderValue::try_from(value).expect("our own policies are ASCII");
-        response.headers_mut().insert(name, value);
-    }
-    response
+/// Returns the response with a page for a browser.
+#[cfg(feature = "oauth")]
+pub(super) fn page_of(page: http::Response<String>) -> Response {
+    page.map(Body::from)
+}
+
+/// Reads a body of at most this many bytes.
+#[cfg(feature = "oauth")]
+pub(super) async fn limited(body: Body, largest: usize) -> Option<Bytes> {
+    let body = Limited::new(body, largest).collect().await;
+    Some(body.ok()?.to_bytes())
+}
+
+/// Reads a form of at most this many bytes, in which no field occurs twice.
+#[cfg(feature = "oauth")]
+pub(super) async fn form_in(body: Body, largest: usize) -> Option<Parameters> {
+    Parameters::parse(&limited(body, largest).await?)
 }
 
 /// Checks the credentials of a request that belongs to no protocol. `operation` is the request's

@@ -99,6 +99,13 @@ impl CredentialCheck {
     }
 }
 
+/// The credentials in a request.
+struct Credentials<'a> {
+    value: &'a [u8],
+    /// True for those in `Authorization`.
+    is_bearer: bool,
+}
+
 impl Auth {
     /// Authenticates the caller.
     pub async fn check(
@@ -117,7 +124,7 @@ impl Auth {
         let presented = self.credentials_in(request.headers);
         // An API key may be in either header.
         #[cfg_attr(not(feature = "jwt"), expect(unused_variables))]
-        let (value, is_bearer) = presented.map_err(AuthError::missing)?;
+        let Credentials { value, is_bearer } = presented.map_err(AuthError::missing)?;
         let mut check = CredentialCheck::default();
         #[cfg(feature = "sign-in")]
         if is_bearer
@@ -155,20 +162,22 @@ impl Auth {
         Err(check.into_error())
     }
 
-    /// Returns the credentials, and true if they are a bearer token. If API keys are accepted,
-    /// `OXP-API-Key` takes precedence over `Authorization`.
-    fn credentials_in<'a>(&self, headers: &'a HeaderMap) -> Result<(&'a [u8], bool), &'static str> {
+    /// Returns the credentials. If API keys are accepted, `OXP-API-Key` takes precedence over
+    /// `Authorization`.
+    fn credentials_in<'a>(&self, headers: &'a HeaderMap) -> Result<Credentials<'a>, &'static str> {
         if self.has_keys()
             && let Some(value) = single_value(headers, &API_KEY)?
         {
-            return Ok((value, false));
+            let is_bearer = false;
+            return Ok(Credentials { value, is_bearer });
         }
         let header =
             single_value(headers, &AUTHORIZATION)?.ok_or("the request has no credentials")?;
         // RFC 9110, 11.1: the scheme is case-insensitive.
         match header.split_at_checked(7) {
             Some((scheme, value)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
-                Ok((value.trim_ascii(), true))
+                let (value, is_bearer) = (value.trim_ascii(), true);
+                Ok(Credentials { value, is_bearer })
             }
             _ => Err("the Authorization header has no bearer token"),
         }

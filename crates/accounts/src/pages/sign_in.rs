@@ -1,40 +1,78 @@
 //! The page on which a user agrees to sign in for a client, and the pages on which a sign-in ends.
 
-use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use reqwest::Url;
 
-use super::super::user_page::{FIELD, Page, ending, escaped, form_action, isolated, scope_list};
-use crate::{
-    ServerInfo,
-    auth::sign_in::{SignInAsker, SignInPage},
-    oauth::ConsentPage,
+use super::user_page::{
+    FIELD, Page, ShownServer, ending, escaped, form_action, isolated, redirect, scope_list,
 };
+use crate::{
+    StoreError,
+    auth::sign_in::{SignInAsker, SignInPage, SignInResponse},
+    oauth::{BrowserResponse, ConsentPage},
+};
+
+/// The end of a sign-in whose form cannot be read.
+pub const UNREADABLE_FORM: SignInPage = SignInPage::Request("the form cannot be read");
 
 /// The style of the button that does not continue.
 const SECOND_BUTTON: &str =
     ".second { margin-top: .75rem; border-color: var(--line); background: none; color: inherit }\n";
 
+/// Returns the response to a browser that is on its way through a sign-in.
+pub fn sign_in_response(
+    response: Result<SignInResponse, StoreError>,
+    shown: ShownServer<'_>,
+) -> Response<String> {
+    match response {
+        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, shown),
+        Ok(BrowserResponse::Redirect { url, cookies }) => {
+            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(UNREADABLE_FORM), shown))
+        }
+        Ok(BrowserResponse::Page(page)) => {
+            tracing::warn!(?page, "a sign-in has ended on a page of this server");
+            ending_page(Some(page), shown)
+        }
+        // Anyone can fill what sign-ins have of the memory, which is no fault of this server.
+        Err(error) if error.is_full() => {
+            tracing::warn!(%error, "a sign-in could not be processed");
+            let mut response = ending_page(None, shown);
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+            let wait = HeaderValue::from_static("60");
+            response.headers_mut().insert(RETRY_AFTER, wait);
+            response
+        }
+        Err(error) => {
+            tracing::error!(%error, "a sign-in could not be processed");
+            ending_page(None, shown)
+        }
+    }
+}
+
 /// Returns the page that says who asks, for what, and where the browser returns to.
-pub(super) fn consent_page(
+fn consent_page(
     consent: &ConsentPage<SignInAsker>,
     cookie: &str,
-    info: &ServerInfo,
-) -> Response {
+    shown: ShownServer<'_>,
+) -> Response<String> {
     let url = Url::parse(&consent.asker.redirect_uri).ok();
     let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
     let action = form_action(consent.is_https, scheme);
     let page = Page {
-        title: &format!("Sign in to {}?", escaped(&info.title)),
-        main: &main_of(consent, url.as_ref(), info),
+        title: &format!("Sign in to {}?", escaped(shown.title)),
+        main: &main_of(consent, url.as_ref(), shown),
         style: SECOND_BUTTON,
         form_action: Some(&action),
     };
-    page.with_cookie(cookie, info)
+    page.with_cookie(cookie, shown)
 }
 
-fn main_of(consent: &ConsentPage<SignInAsker>, url: Option<&Url>, info: &ServerInfo) -> String {
-    let (server, provider) = (isolated(&info.title), isolated(&consent.provider));
+fn main_of(
+    consent: &ConsentPage<SignInAsker>,
+    url: Option<&Url>,
+    shown: ShownServer<'_>,
+) -> String {
+    let (server, provider) = (isolated(shown.title), isolated(&consent.provider));
     let form = escaped(&consent.form);
     let asker = &consent.asker;
     let (who, to) = (who_asks(asker), destination(url, &asker.redirect_uri));
@@ -99,8 +137,8 @@ fn destination(url: Option<&Url>, redirect_uri: &str) -> String {
 }
 
 /// Returns the page on which a sign-in ends; without a reason, the server is not available.
-pub(super) fn ending_page(reason: Option<SignInPage>, info: &ServerInfo) -> Response {
-    let again = |status, title: &str, text: &str| ending(status, "again", title, text, info);
+fn ending_page(reason: Option<SignInPage>, shown: ShownServer<'_>) -> Response<String> {
+    let again = |status, title: &str, text: &str| ending(status, "again", title, text, shown);
     let refused = |status, text: &str| {
         let text = format!("<p>{text}. Nothing was changed. You can close this window.</p>");
         again(status, "This application cannot sign you in", &text)
@@ -133,5 +171,27 @@ pub(super) fn ending_page(reason: Option<SignInPage>, info: &ServerInfo) -> Resp
             StatusCode::FORBIDDEN,
             "Whoever runs {server} has not listed it",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_that_strangers_have_filled_is_no_error_of_the_server() {
+        let shown = ShownServer {
+            title: "Tools",
+            support_url: None,
+        };
+        for (error, status, wait) in [
+            (StoreError::full("x"), 429, Some("60")),
+            (StoreError::unavailable("x"), 503, None),
+        ] {
+            let response = sign_in_response(Err(error), shown);
+            assert_eq!(response.status(), status);
+            let header = response.headers().get("retry-after");
+            assert_eq!(header.map(|it| it.to_str().unwrap()), wait);
+        }
     }
 }

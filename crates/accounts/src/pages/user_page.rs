@@ -5,24 +5,27 @@
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
 //! isolated where its direction would reorder the text next to it.
 
-use axum::{body::Body, response::Response};
-use bytes::Bytes;
 use http::{
-    HeaderValue, StatusCode,
+    HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
 };
-use http_body_util::{BodyExt, Limited};
 
-use super::pages::{hash_source, html_response};
-use crate::{
-    ServerInfo,
-    oauth::{Parameters, RequestedScope},
-};
+use super::{hash_source, html_response};
+use crate::oauth::RequestedScope;
 
-const STYLE: &str = include_str!("user_page.css");
+const STYLE: &str = include_str!("style.css");
+
+/// What pages show of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownServer<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// The URL for questions: `https://` or `mailto:`.
+    pub support_url: Option<&'a str>,
+}
 
 /// The name of the field that the form of a consent page sends back.
-pub(super) const FIELD: &str = "form";
+pub const FIELD: &str = "form";
 
 /// Returns the sources to which the form of a consent page may lead. A client that is not reached
 /// over TLS has a `client_scheme`.
@@ -42,16 +45,16 @@ pub(super) fn ending(
     mark: &str,
     title: &str,
     text: &str,
-    info: &ServerInfo,
-) -> Response {
-    let text = text.replace("{server}", &isolated(&info.title));
+    shown: ShownServer<'_>,
+) -> Response<String> {
+    let text = text.replace("{server}", &isolated(shown.title));
     let page = Page {
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
         style: "",
         form_action: None,
     };
-    let mut response = page.response(info);
+    let mut response = page.response(shown);
     *response.status_mut() = status;
     response
 }
@@ -68,7 +71,7 @@ pub(super) struct Page<'a> {
 
 impl Page<'_> {
     /// Returns the response with this page, which names the server.
-    fn response(&self, info: &ServerInfo) -> Response {
+    fn response(&self, shown: ShownServer<'_>) -> Response<String> {
         // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
         let (form_action, referrer) = match self.form_action {
             Some(sources) => (sources, "same-origin"),
@@ -79,21 +82,21 @@ impl Page<'_> {
              frame-ancestors 'none'",
             hash_source(&format!("{STYLE}{}", self.style))
         );
-        html_response(self.html(info), &policy, referrer)
+        html_response(self.html(shown), &policy, referrer)
     }
 
     /// Returns the response with this page, which sets a cookie.
-    pub(super) fn with_cookie(&self, cookie: &str, info: &ServerInfo) -> Response {
-        let mut response = self.response(info);
+    pub(super) fn with_cookie(&self, cookie: &str, shown: ShownServer<'_>) -> Response<String> {
+        let mut response = self.response(shown);
         if let Ok(cookie) = HeaderValue::try_from(cookie) {
             response.headers_mut().insert(SET_COOKIE, cookie);
         }
         response
     }
 
-    fn html(&self, info: &ServerInfo) -> String {
+    fn html(&self, shown: ShownServer<'_>) -> String {
         let (title, main, style) = (self.title, self.main, self.style);
-        let (server, support) = (isolated(&info.title), support_of(info));
+        let (server, support) = (isolated(shown.title), support_of(shown));
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -105,8 +108,8 @@ impl Page<'_> {
 }
 
 /// Returns the link to the owner's support; empty if there is none.
-fn support_of(info: &ServerInfo) -> String {
-    let Some(url) = &info.support_url else {
+fn support_of(shown: ShownServer<'_>) -> String {
+    let Some(url) = shown.support_url else {
         return String::new();
     };
     let address = url
@@ -148,8 +151,8 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Returns a redirect that sets cookies; `None` if one of its texts cannot be in a header.
-pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
-    let mut response = Response::new(Body::empty());
+pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response<String>> {
+    let mut response = Response::new(String::new());
     *response.status_mut() = StatusCode::SEE_OTHER;
     let headers = response.headers_mut();
     headers.insert(LOCATION, HeaderValue::try_from(url).ok()?);
@@ -159,15 +162,4 @@ pub(super) fn redirect(url: &str, cookies: &[String]) -> Option<Response> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     Some(response)
-}
-
-/// Reads a body of at most this many bytes.
-pub(super) async fn limited(body: Body, largest: usize) -> Option<Bytes> {
-    let body = Limited::new(body, largest).collect().await;
-    Some(body.ok()?.to_bytes())
-}
-
-/// Reads a form of at most this many bytes, in which no field occurs twice.
-pub(super) async fn form_in(body: Body, largest: usize) -> Option<Parameters> {
-    Parameters::parse(&limited(body, largest).await?)
 }
