@@ -13,7 +13,6 @@ mod progress;
 mod rejection;
 mod request;
 mod response;
-mod schema;
 mod tasks;
 mod transport;
 

@@ -7,7 +7,6 @@ pub mod agentcore;
 pub mod caller;
 pub mod content;
 pub mod context;
-mod decode;
 pub mod definition;
 pub mod failure;
 pub(crate) mod handler;
@@ -19,15 +18,14 @@ pub mod question;
 pub mod reason;
 pub mod repeats;
 pub mod requirement;
-pub mod schema;
 pub mod toolkit;
 
 use std::{borrow::Cow, time::Duration};
 
+pub use lambda_tools_schema as schema;
 use serde_json::Value;
 
 use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
-use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use parts::{TaskSupport, ToolParts};
 use requirement::{AuthorizationRequirement, OAuth2Requirement, SecretRequirement};

@@ -6,12 +6,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    decode::{DecodeError, decode_input},
     handler::{Handler, IntoFailure},
     output,
     reason::Reason,
     repeats::RepeatPolicy,
-    schema::{ParameterErrors, Schema},
+    schema::{
+        ParameterErrors, Schema,
+        decode::{DecodeError, decode_input},
+    },
 };
 use crate::{Context, Failure, Requirements};
 

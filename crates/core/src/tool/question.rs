@@ -16,6 +16,7 @@ use super::{
     failure::{Failure, Question},
     schema::{
         self, ParameterErrors, Schema,
+        decode::decode,
         reduced::{appended, take_description},
         vocabulary::{
             Role::{Branch, Condition, OtherPart, Reference},
@@ -50,7 +51,7 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
     })?;
     let errors = match answers.get(key) {
         Some(Answer::Declined) => return Ok(None),
-        Some(Answer::Accepted(content)) => match decode(content, &form) {
+        Some(Answer::Accepted(content)) => match answer_of(content, &form) {
             Ok(answer) => return Ok(Some(answer)),
             Err(errors) => errors,
         },
@@ -67,7 +68,7 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
 }
 
 /// Decodes the fields of the form; a client may send others.
-fn decode<T: DeserializeOwned + JsonSchema>(
+fn answer_of<T: DeserializeOwned + JsonSchema>(
     content: &Value,
     form: &Value,
 ) -> Result<T, ParameterErrors> {
@@ -83,7 +84,7 @@ fn decode<T: DeserializeOwned + JsonSchema>(
         result?;
     }
     schema.normalize(&mut answer);
-    let result = super::decode(answer);
+    let result = decode(answer);
     result.map_err(|error| error.explained(schema.value()))
 }
 

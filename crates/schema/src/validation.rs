@@ -24,7 +24,7 @@ const MAX_VALUES: usize = 1000;
 const MAX_PLACES: usize = 5;
 
 /// A compiled schema.
-pub struct Validator(jsonschema::Validator);
+pub(crate) struct Validator(jsonschema::Validator);
 
 impl Validator {
     /// Compiles a schema, whose formats are rules or annotations. The error is the reason why it is

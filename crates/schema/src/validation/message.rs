@@ -14,11 +14,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::{
+    ParameterErrors, expected,
     text::{LONGEST_NAME, clipped, closest, counted, joined},
-    tool::schema::{
-        ParameterErrors, expected,
-        vocabulary::{Holds, holds},
-    },
+    vocabulary::{Holds, holds},
 };
 
 /// The maximum number of messages: more would not help, and could make the response too large to

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Path;
 
-use super::schema::{self, ParameterErrors};
+use crate::{ParameterErrors, expected};
 
 /// The place of a value that its type rejects, and the error's own text, which may quote the value.
 /// Only the range of an integer type and the name of a missing field are taken from it: published
@@ -16,14 +16,14 @@ use super::schema::{self, ParameterErrors};
 ///
 /// For the fields of a flattened struct, the place is the struct that contains it: serde reads
 /// these fields from a buffer, whose errors have no path.
-pub(super) struct DecodeError {
+pub struct DecodeError {
     path: Path,
     text: String,
 }
 
 /// Decodes a value that satisfies its type's schema. Tracking the path takes three times as
 /// long, so that is done only for a value that is not valid.
-pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
+pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     if let Ok(decoded) = T::deserialize(&value) {
         return Ok(decoded);
     }
@@ -36,7 +36,7 @@ pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError
 }
 
 /// Decodes an input, which stays as it is if its type is [`Value`].
-pub(super) fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Result<T, DecodeError> {
+pub fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Result<T, DecodeError> {
     let mut input = Some(input);
     if let Some(unchanged) = (&mut input as &mut dyn Any).downcast_mut::<Option<T>>() {
         return Ok(unchanged.take().expect("it has just been put there"));
@@ -46,8 +46,8 @@ pub(super) fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Resul
 
 impl DecodeError {
     /// Returns the error of the parameter, which names the format that the input's schema expects.
-    pub(super) fn explained(self, schema: &Value) -> ParameterErrors {
-        let properties = schema::declared_properties_at(schema, &self.path);
+    pub fn explained(self, schema: &Value) -> ParameterErrors {
+        let properties = expected::declared_properties_at(schema, &self.path);
         let path = self.path.to_string();
         let is_root = path == ".";
         // A text of the tool's own may say the same of another name.
@@ -61,7 +61,7 @@ impl DecodeError {
             // The range is that of a field.
             _ => format!("Has a value that must be {range}"),
         });
-        let message = range.or_else(|| schema::expected_format(schema, &self.path));
+        let message = range.or_else(|| expected::expected_format(schema, &self.path));
         let message = message.unwrap_or_else(|| "Is not valid".into());
         ParameterErrors::from([(path, message)])
     }

@@ -9,7 +9,7 @@ use super::vocabulary::{
     Holds::{Data, Named, Schemas},
     Role, has_role, holds, is_newer,
 };
-use crate::json::JsonObject;
+use crate::JsonObject;
 
 /// Returns the schemas one level below `object`, each with the keyword that holds it and, if it has
 /// one, its name.
@@ -84,7 +84,7 @@ pub fn forbidden_reference(schema: &Value) -> Option<&str> {
 }
 
 /// Returns the paths of all properties, at any depth, that have no description.
-pub(crate) fn undescribed_properties(schema: &Value) -> Vec<String> {
+pub fn undescribed_properties(schema: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     add_undescribed(schema, "", &mut paths);
     paths.sort_unstable();

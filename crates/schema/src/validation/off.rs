@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::tool::schema::{ParameterErrors, fast_check};
+use crate::{ParameterErrors, fast_check};
 
 /// Treats every schema as valid, and every value whose schema [`fast_check`] does not know.
-pub struct Validator {
+pub(crate) struct Validator {
     knows_schema: bool,
 }
 
@@ -41,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tool::schema::{Schema, vocabulary::tests::deciding};
+    use crate::{Schema, vocabulary::tests::deciding};
 
     #[test]
     fn a_value_is_invalid_only_if_the_fast_check_knows_its_schema() {

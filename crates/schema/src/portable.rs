@@ -7,14 +7,11 @@
 use serde_json::{Value, json};
 
 use crate::{
-    json::JsonObject,
-    tool::schema::{
-        each, each_inner,
-        reduced::fold_unions,
-        vocabulary::{
-            Role::{Annotation, Branch, Condition, Definitions, Identity, Reference},
-            applies_to, has_role, kind_of, object_of,
-        },
+    JsonObject, each, each_inner,
+    reduced::fold_unions,
+    vocabulary::{
+        Role::{Annotation, Branch, Condition, Definitions, Identity, Reference},
+        applies_to, has_role, kind_of, object_of,
     },
 };
 
@@ -22,7 +19,7 @@ const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 
 /// Returns the input schema to publish, and a note for the tool's description if this schema is
 /// less specific than the tool's own.
-pub(super) fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) {
+pub fn input(schema: Value, is_draft_7: bool) -> (Value, Option<String>) {
     let mut schema = object_of(schema);
     // A schema with an explicit dialect was written for clients that support that dialect.
     if schema.contains_key("$schema") {
@@ -173,7 +170,7 @@ fn has_small_counts(text: &str) -> bool {
 }
 
 /// Returns the output schema to publish, which always describes an object.
-pub(super) fn output(schema: Value, is_draft_7: bool) -> Value {
+pub fn output(schema: Value, is_draft_7: bool) -> Value {
     if is_object(&schema) {
         return with_draft(object_of(schema), is_draft_7);
     }
@@ -193,7 +190,7 @@ pub(super) fn output(schema: Value, is_draft_7: bool) -> Value {
 }
 
 /// Returns true if a schema describes objects only.
-pub(super) fn is_object(schema: &Value) -> bool {
+pub fn is_object(schema: &Value) -> bool {
     schema["type"] == "object"
 }
 
@@ -207,7 +204,7 @@ fn with_draft(mut schema: JsonObject, is_draft_7: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::schema::Schema;
+    use crate::Schema;
 
     fn listed(property: &Value) -> Value {
         let schema = json!({"type": "object", "properties": {"p": property}});

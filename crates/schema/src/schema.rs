@@ -3,18 +3,6 @@
 //! Start-up must not pay for tools that are not called: a tool holds a function that builds its
 //! schema, and the schema compiles its validator on first use.
 
-mod derive;
-pub mod example;
-mod expected;
-mod fast_check;
-mod modern;
-mod nulls;
-pub mod reduced;
-#[cfg_attr(not(feature = "validation"), path = "schema/validation/off.rs")]
-mod validation;
-pub mod vocabulary;
-mod walk;
-
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -22,16 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::tool::output;
-
-pub(crate) use derive::{of_input, of_output};
-pub use expected::declared_properties;
-pub(crate) use expected::{declared_properties_at, expected_format};
-pub use modern::modernize;
-use validation::Validator;
-pub use walk::forbidden_reference;
-pub(crate) use walk::undescribed_properties;
-pub use walk::{each, each_inner, is_type};
+use crate::{fast_check, integers, nulls, validation::Validator, walk};
 
 /// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
 /// `items[2].sku`).
@@ -58,7 +37,7 @@ struct CompiledSchema {
 
 impl Schema {
     /// Returns the schema that `derive` builds from a type.
-    pub(crate) fn of_type(derive: fn() -> Value) -> Self {
+    pub fn of_type(derive: fn() -> Value) -> Self {
         Self {
             derive: Some(derive),
             compiled: OnceLock::new(),
@@ -95,8 +74,12 @@ impl Schema {
         is_literal && !walk::uses_newer_keywords(value)
     }
 
-    /// Returns the compiled validator, or the reason why the schema is invalid.
-    pub fn compile(&self) -> Result<&Validator, &str> {
+    /// Checks that the schema is a JSON Schema. The error is the reason why it is not.
+    pub fn compile(&self) -> Result<(), &str> {
+        self.validator().map(drop)
+    }
+
+    fn validator(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled();
         let new = || Validator::of(&compiled.value, compiled.asserts_formats);
         let validator = compiled.validator.get_or_init(new);
@@ -124,7 +107,7 @@ impl Schema {
         if self.compiled().has_fast_check && fast_check::is_valid(self.value(), value) {
             return Ok(None);
         }
-        let validator = self.compile()?;
+        let validator = self.validator()?;
         Ok((!validator.is_valid(value)).then_some(validator))
     }
 
@@ -134,7 +117,7 @@ impl Schema {
         if self.compiled().has_integers {
             // Adding 0.0 turns `-0.0`, which no integer represents, into `0.0` and changes nothing
             // else.
-            output::write_integers(value, |float| output::exact_integer(float + 0.0));
+            integers::write_integers(value, |float| integers::exact_integer(float + 0.0));
         }
     }
 

@@ -11,10 +11,10 @@ use super::{
     vocabulary::{Role, constants_in, has_role, names},
     walk,
 };
-use crate::json::JsonObject;
+use crate::JsonObject;
 
 /// Returns the schema of a tool's input. The type's own description remains at the root.
-pub(crate) fn of_input<T: JsonSchema>() -> Value {
+pub fn of_input<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
     tidy(&mut schema, &|object| {
         disallow_null_for_optional(object);
@@ -29,7 +29,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> Value {
 
 /// Returns the schema of a tool's output: `null` for a tool that returns nothing, `{}` for any
 /// value.
-pub(crate) fn of_output<T: JsonSchema>() -> Value {
+pub fn of_output<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_serialize());
     tidy(&mut schema, &list_required);
     if schema == json!({"type": "null"}) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::walk::each;
 
-use crate::json::JsonObject;
+use crate::JsonObject;
 
 /// Replaces keywords that later drafts renamed or changed, at every depth.
 pub fn modernize(schema: &mut Value) {

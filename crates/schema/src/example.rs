@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::json::JsonObject;
+use crate::JsonObject;
 
 /// The value of a required part whose author wrote none, if there is one.
 pub type Guess = fn(&Value) -> Option<Value>;

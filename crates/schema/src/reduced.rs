@@ -16,7 +16,7 @@ use super::vocabulary::{
     BRANCHES, KINDS, Role, constants_in, fits, has_role, is_bare, kinds_of, listed, names,
     object_of, values_of,
 };
-use crate::{json::JsonObject, text::counted};
+use crate::{JsonObject, text::counted};
 
 /// A format, which has `type` with one value, `description`, `properties`, `items` and `required`.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::slice;
 
 use serde_json::{Value, json};
 
-use crate::json::JsonObject;
+use crate::JsonObject;
 use Holds::{Data, Named, Schemas};
 use Role::{
     Annotation, Branch, Condition, Definitions, Identity, OtherPart, Part, Reference, Rule,
@@ -201,16 +201,20 @@ pub(crate) fn is_bare(schema: &Value) -> bool {
     matches!(schema, Value::Object(it) if it.len() == 1 && it.contains_key("type"))
 }
 
+/// Returns values as a text, with a separator between them.
 pub fn listed(values: &[Value], separator: &str) -> String {
     let values: Vec<_> = values.iter().map(Value::to_string).collect();
     values.join(separator)
 }
 
+/// Returns the names in a list, such as that of `required`; none if it is no list of names.
 pub fn names(list: Option<Value>) -> Vec<String> {
     let names = list.and_then(|list| serde_json::from_value(list).ok());
     names.unwrap_or_default()
 }
 
+/// Returns a schema as an object: `false` as one that no value satisfies, anything else that is no
+/// object as one that any value satisfies.
 pub fn object_of(schema: Value) -> JsonObject {
     match schema {
         Value::Object(schema) => schema,

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::tool::schema::{Schema, vocabulary};
+use crate::{Schema, vocabulary};
 
 #[test]
 fn the_draft_is_the_oldest_that_can_express_the_schema() {

@@ -4,7 +4,7 @@ use referencing::meta;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::schema::{
+use crate::{
     reduced::{self, SchemaFormat},
     walk,
 };
@@ -122,7 +122,7 @@ fn decisive() -> Vec<(&'static str, Value, Value)> {
 }
 
 /// Returns each keyword's kind of values, with its schema and value.
-pub(in crate::tool::schema) fn deciding() -> Vec<(&'static str, Value, Value)> {
+pub(crate) fn deciding() -> Vec<(&'static str, Value, Value)> {
     let decides = [Reference, Branch, Condition, Part, OtherPart, Rule];
     let mut deciding: Vec<_> = of_all_drafts().into_keys().collect();
     deciding.retain(|it| has_role(it, &decides) && !it.starts_with('$'));
