@@ -21,7 +21,6 @@ use crate::{
 
 /// Returns what APIs have answered to tools from documents since the last recorded event, by method and
 /// path. `None` unless a server records events.
-#[doc(hidden)]
 pub fn api_responses() -> MutexGuard<'static, Option<Map<String, Value>>> {
     static ALL: Mutex<Option<Map<String, Value>>> = Mutex::new(None);
     ALL.lock().unwrap_or_else(PoisonError::into_inner)

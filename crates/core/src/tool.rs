@@ -204,7 +204,6 @@ impl Tool {
     }
 
     /// Adds a check of what the input's schema does not say, which may also change the input.
-    #[doc(hidden)]
     #[must_use]
     pub fn checked(
         mut self,
@@ -215,7 +214,6 @@ impl Tool {
     }
 
     /// Declares that `format` in the input's schema is an annotation, as in OpenAPI, and no rule.
-    #[doc(hidden)]
     #[must_use]
     pub fn formats_are_annotations(mut self) -> Self {
         self.0.input = self.0.input.with_formats_as_annotations();
@@ -223,7 +221,7 @@ impl Tool {
     }
 
     /// Declares that the tool's output is the JSON of [`Content`](crate::Content).
-    #[doc(hidden)]
+    #[must_use]
     pub fn returning_content(mut self) -> Self {
         self.0.returns_content = true;
         self
@@ -298,10 +296,11 @@ impl Tool {
 
     /// Declares where the last declared provider issues its tokens: the tool gets those of no other one
     /// with the same id.
-    #[doc(hidden)]
+    #[must_use]
     pub fn token_url(mut self, url: &str) -> Self {
-        let last = self.0.requirements.authorization.last_mut();
-        last.expect("a provider is declared").token_url = Some(url.to_owned());
+        if let Some(last) = self.0.requirements.authorization.last_mut() {
+            last.token_url = Some(url.to_owned());
+        }
         self
     }
 

@@ -306,7 +306,6 @@ impl OpenApi {
     }
 
     /// Returns the number of operations in the document.
-    #[doc(hidden)]
     #[must_use]
     pub fn operations(&self) -> usize {
         Operation::all(&self.document).len()

@@ -38,10 +38,11 @@ pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
 /// Decodes an input, which stays as it is if its type is [`Value`].
 pub fn decode_input<T: DeserializeOwned + 'static>(input: Value) -> Result<T, DecodeError> {
     let mut input = Some(input);
-    if let Some(unchanged) = (&mut input as &mut dyn Any).downcast_mut::<Option<T>>() {
-        return Ok(unchanged.take().expect("it has just been put there"));
+    let unchanged = (&mut input as &mut dyn Any).downcast_mut::<Option<T>>();
+    if let Some(unchanged) = unchanged.and_then(Option::take) {
+        return Ok(unchanged);
     }
-    decode(input.expect("it has not been taken"))
+    decode(input.unwrap_or_default())
 }
 
 impl DecodeError {

@@ -4,6 +4,10 @@
 //! All passes over a schema read one table of keywords, [`vocabulary`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![allow(
+    clippy::must_use_candidate,
+    reason = "the functions only compute a value"
+)]
 
 pub mod decode;
 mod derive;

@@ -49,12 +49,15 @@ pub struct Content(EncodedContent);
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncodedContent {
+    /// The media type, such as `image/png`.
     pub media_type: Cow<'static, str>,
+    /// The text, if it is not bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Base64, RFC 4648, section 4.
+    /// The bytes in base64: RFC 4648, section 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// The URI that identifies the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
 }

@@ -37,17 +37,22 @@ pub struct Failure(Box<FailureParts>);
 /// The parts of a failure, which are stored once its secrets are redacted.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct FailureParts {
+    /// The message for the user and the model.
     pub message: String,
     /// The message is cut at this length, but not before the call's secrets are redacted: a part of
     /// a secret could not be recognized.
     #[serde(skip)]
     longest_message: Option<usize>,
+    /// The text for logs and developers.
     pub developer_message: Option<String>,
     /// URLs in the developer message lose their paths and queries, after the same step.
     #[serde(skip)]
     hides_paths: bool,
+    /// True if the same call may succeed later.
     pub can_retry: bool,
+    /// The time to wait before that.
     pub retry_after: Option<Duration>,
+    /// The text for the model's next attempt.
     pub additional_prompt_content: Option<String>,
     /// The provider that rejected the token granted by the user, in this call: not in a repetition.
     #[serde(skip)]
@@ -85,7 +90,6 @@ impl Failure {
     }
 
     /// Creates a failure of the library, not of the tool.
-    #[doc(hidden)]
     pub fn internal(reason: Reason, message: &str) -> Self {
         let mut failure = Self::new(message);
         failure.0.reason = reason;
@@ -163,7 +167,7 @@ impl Failure {
 
     /// Turns the failure into a question, which its message asks; the same call may succeed with an
     /// answer.
-    #[doc(hidden)]
+    #[must_use]
     pub fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
         self.retry()
@@ -190,7 +194,7 @@ impl Failure {
     }
 
     /// Redacts the call's secrets and tokens, which the underlying error may have quoted.
-    #[doc(hidden)]
+    #[must_use]
     pub fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
         let clean = |text: &mut String| {
             if let Some(redacted) = redact(text) {
@@ -212,12 +216,12 @@ impl Failure {
         self
     }
 
-    #[doc(hidden)]
+    /// Returns what a server sends and records of the failure.
     pub fn parts(&self) -> &FailureParts {
         &self.0
     }
 
-    #[doc(hidden)]
+    /// Creates a failure again from its recorded parts.
     pub fn from_parts(parts: FailureParts) -> Self {
         Self(Box::new(parts))
     }

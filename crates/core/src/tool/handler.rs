@@ -72,7 +72,7 @@ pub trait Handler<Arguments>: Clone + Send + Sync + 'static {
     type Error;
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
-    #[doc(hidden)]
+    /// True if the function may block its thread, because it is not async.
     const BLOCKS: bool;
 
     /// Runs the tool.
@@ -87,7 +87,6 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, _context: Context) -> R::Future {
@@ -103,7 +102,6 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, input: In, context: Context) -> R::Future {
@@ -127,7 +125,7 @@ pub trait StatefulHandler<State, Arguments>: Clone + Send + Sync + 'static {
     type Error;
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
-    #[doc(hidden)]
+    /// True if the function may block its thread, because it is not async.
     const BLOCKS: bool;
 
     /// Runs the tool.
@@ -142,7 +140,6 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, _context: Context) -> R::Future {
@@ -158,7 +155,6 @@ where
     type Out = R::Out;
     type Error = R::Error;
     type Future = R::Future;
-    #[doc(hidden)]
     const BLOCKS: bool = R::BLOCKS;
 
     fn call(self, state: State, input: In, context: Context) -> R::Future {

@@ -36,7 +36,7 @@ impl ToolId {
         &self.qualified
     }
 
-    #[doc(hidden)]
+    /// Returns `Toolkit.Tool` without a copy, for what outlives the toolkit.
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.qualified)
     }
@@ -77,7 +77,9 @@ impl fmt::Display for ToolId {
 /// version means the newest one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
+    /// `Toolkit.Tool`.
     pub qualified: Arc<str>,
+    /// The version; `None` for the newest one.
     pub version: Option<Version>,
 }
 

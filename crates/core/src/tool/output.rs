@@ -19,6 +19,10 @@ pub enum Output {
 
 impl Output {
     /// Converts the output to text, for several readers: the value is written only once.
+    ///
+    /// # Panics
+    /// Never: every JSON value can be written.
+    #[must_use]
     pub fn into_json(self) -> Self {
         match self {
             Self::Value(value) => {
@@ -28,6 +32,7 @@ impl Output {
         }
     }
 
+    /// Returns true for `null`, the output of a tool that returns nothing.
     pub fn is_null(&self) -> bool {
         match self {
             Self::Value(value) => value.is_null(),
@@ -35,6 +40,7 @@ impl Output {
         }
     }
 
+    /// Returns true for an object.
     pub fn is_object(&self) -> bool {
         match self {
             Self::Value(value) => value.is_object(),

@@ -31,7 +31,9 @@ const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 /// A user's answer to a question.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Answer {
+    /// The content of the form.
     Accepted(Value),
+    /// The user declined to give one, or closed the form.
     Declined,
 }
 
