@@ -1,8 +1,9 @@
 //! The choice of operations: nothing becomes a tool that nobody asked for.
 
+use lambda_tools_schema::document::Document;
 use serde_json::Value;
 
-use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
+use crate::{OpenApiError, error::all_known, operation::Operation};
 
 /// The operations that an owner chooses.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,6 @@ mod operation;
 mod parameters;
 mod plan;
 mod run;
-mod schema;
 mod security;
 mod servers;
 mod text;

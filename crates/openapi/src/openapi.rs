@@ -5,12 +5,13 @@ mod reduce;
 use std::{collections::BTreeMap, fmt};
 
 use lambda_tools_core::Tool;
+use lambda_tools_schema::document::Document;
 use serde_json::Value;
 
 use crate::{
     ApiTools, OpenApiError,
     choice::{self, Choice},
-    document::Document,
+    document::checked,
     input::Fixed,
     names::toolkit_of,
     operation::Operation,
@@ -108,7 +109,7 @@ impl OpenApi {
     /// # Errors
     /// The document is of another version, has no operations, or refers to other files.
     pub fn new(document: Value) -> Result<Self, OpenApiError> {
-        let document = Document::new(document)?;
+        let document = checked(document)?;
         if Operation::all(&document).is_empty() {
             let webhooks = document.root()["webhooks"].as_object();
             let webhooks = webhooks.filter(|it| !it.is_empty());
@@ -117,7 +118,11 @@ impl OpenApi {
             return Err(OpenApiError::new(text));
         }
         Ok(Self {
-            toolkit: toolkit_of(document.title()),
+            toolkit: toolkit_of(
+                document.root()["info"]["title"]
+                    .as_str()
+                    .unwrap_or_default(),
+            ),
             document,
             version: "1.0.0".to_owned(),
             choice: Choice::default(),

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools_schema::document::Document;
 use serde_json::{Map, Value};
 
 use crate::{
-    Note, OpenApiError, choice::matches, document::Document, error::all_known,
-    operation::Operation, parameters::is_of_connection, plan::Credential, servers,
+    Note, OpenApiError, choice::matches, error::all_known, operation::Operation,
+    parameters::is_of_connection, plan::Credential, servers,
 };
 
 /// The owner's options for credentials.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools_schema::document::Document;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
+use crate::{OpenApiError, error::all_known, operation::Operation};
 
 /// The owner's options for servers.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
-use super::vocabulary::BRANCHES;
+use crate::vocabulary::{BRANCHES, list_in};
 
 /// Returns the message for a value at `path` that is not of the format that the schema names, if it
 /// names one.
@@ -48,7 +48,7 @@ fn places_at<'a>(schema: &'a Value, path: &Path) -> Vec<&'a Value> {
 fn with_branches(mut schemas: Vec<&Value>) -> Vec<&Value> {
     let mut at = 0;
     while let Some(schema) = schemas.get(at).copied() {
-        schemas.extend(BRANCHES.iter().flat_map(|it| list(schema, it)));
+        schemas.extend(BRANCHES.iter().flat_map(|it| list_in(schema.get(it))));
         at += 1;
     }
     schemas
@@ -66,15 +66,9 @@ fn inner_of<'a>(schema: &'a Value, segment: &Segment) -> Option<&'a Value> {
     }
 }
 
-/// Returns the list in a keyword's value; an empty one if there is none.
-pub(super) fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
-    let list = schema.get(keyword).and_then(Value::as_array);
-    list.map_or(&[], Vec::as_slice)
-}
-
 /// Returns the schema of an item. `items` could be a list before draft 2020-12.
 pub(super) fn items_at(schema: &Value, index: usize) -> Option<&Value> {
-    let prefix = list(schema, "prefixItems").get(index);
+    let prefix = list_in(schema.get("prefixItems")).get(index);
     prefix.or_else(|| match schema.get("items")? {
         Value::Array(list) => list.get(index),
         one => Some(one),

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::vocabulary::KINDS;
+use crate::vocabulary::{KINDS, is_of_kind, list_in};
 
 /// Floats represent every integer below this one. A number that rounds to such a limit equals it.
 const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -61,7 +61,7 @@ fn is_simple(value: &Value) -> bool {
 
 /// Returns true for a list of different values, at least one, which all have this property.
 fn is_set(list: &Value, has: fn(&Value) -> bool) -> bool {
-    let values = list.as_array().map_or(&[][..], Vec::as_slice);
+    let values = list_in(Some(list));
     let mut indexed = values.iter().enumerate();
     !values.is_empty() && indexed.all(|(at, value)| has(value) && !values[..at].contains(value))
 }
@@ -80,15 +80,15 @@ pub(super) fn is_valid(schema: &Value, value: &Value) -> bool {
 fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Value>) -> bool {
     match (keyword, value) {
         ("type", _) => match rule {
-            Value::Array(kinds) => kinds.iter().any(|kind| is_of_kind(value, kind)),
-            kind => is_of_kind(value, kind),
+            Value::Array(kinds) => kinds.iter().any(|kind| has_kind(value, kind)),
+            kind => has_kind(value, kind),
         },
         ("const", _) => value == rule,
-        ("enum", _) => list(rule).contains(value),
-        ("allOf", _) => list(rule).iter().all(|it| is_valid(it, value)),
-        ("anyOf", _) => list(rule).iter().any(|it| is_valid(it, value)),
+        ("enum", _) => list_in(Some(rule)).contains(value),
+        ("allOf", _) => list_in(Some(rule)).iter().all(|it| is_valid(it, value)),
+        ("anyOf", _) => list_in(Some(rule)).iter().any(|it| is_valid(it, value)),
         ("oneOf", _) => {
-            let branches = list(rule).iter();
+            let branches = list_in(Some(rule)).iter();
             branches.filter(|it| is_valid(it, value)).take(2).count() == 1
         }
         ("properties", Value::Object(fields)) => fields
@@ -102,7 +102,7 @@ fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Va
                 .all(|(name, value)| !is_other(name) || is_valid(rule, value))
         }
         ("required", Value::Object(fields)) => {
-            let mut names = list(rule).iter().filter_map(Value::as_str);
+            let mut names = list_in(Some(rule)).iter().filter_map(Value::as_str);
             names.all(|name| fields.contains_key(name))
         }
         ("items", Value::Array(items)) => items.iter().all(|item| is_valid(rule, item)),
@@ -118,23 +118,10 @@ fn satisfies(value: &Value, keyword: &str, rule: &Value, schema: &Map<String, Va
     }
 }
 
-fn is_of_kind(value: &Value, kind: &Value) -> bool {
-    match value {
-        Value::Null => kind == "null",
-        Value::Bool(_) => kind == "boolean",
-        Value::String(_) => kind == "string",
-        Value::Array(_) => kind == "array",
-        Value::Object(_) => kind == "object",
-        // A whole float is an integer, too.
-        Value::Number(number) => {
-            let is_integer = number.as_f64().is_some_and(|it| it.fract() == 0.0);
-            kind == "number" || (kind == "integer" && is_integer)
-        }
-    }
-}
-
-fn list(rule: &Value) -> &[Value] {
-    rule.as_array().map_or(&[], Vec::as_slice)
+fn has_kind(value: &Value, kind: &Value) -> bool {
+    // A whole float is an integer, too.
+    let is_whole = || value.as_f64().is_some_and(|it| it.fract() == 0.0);
+    kind.as_str().is_some_and(|it| is_of_kind(value, it)) || (kind == "integer" && is_whole())
 }
 
 fn length(text: &str) -> u64 {

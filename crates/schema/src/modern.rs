@@ -21,11 +21,15 @@ fn modernize_own(object: &mut JsonObject) {
     }
     object.shift_remove("additionalItems");
     split_dependencies(object);
+    exclude_limits(object);
+}
+
+/// Turns the flags of draft 4 into limits.
+pub(crate) fn exclude_limits(object: &mut JsonObject) {
     for (flag, limit) in [
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
     ] {
-        // Draft 4.
         if let Some(Value::Bool(is_exclusive)) = object.get(flag) {
             let is_exclusive = *is_exclusive;
             object.shift_remove(flag);

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    expected::{items_at, list, property_of},
-    vocabulary::values_of,
+    expected::{items_at, property_of},
+    vocabulary::{list_in, values_of},
     walk::is_type,
 };
 
@@ -58,7 +58,7 @@ fn is_optional(name: &str, parts: &[&Value], all: &[&Value]) -> bool {
         declared.flatten().collect::<Vec<_>>()
     });
     let declared = schemas.iter().find(|it| !it.is_empty());
-    let is_required = |part: &&Value| list(part, "required").iter().any(|it| it == name);
+    let is_required = |part: &&Value| list_in(part.get("required")).iter().any(|it| it == name);
     declared.is_some_and(|it| it.iter().all(|it| forbids_null(it)))
         && !parts.iter().any(is_required)
 }
@@ -68,9 +68,9 @@ fn parts<'a>(schemas: &[&'a Value], value: &Value) -> Vec<&'a Value> {
     let mut parts = schemas.to_vec();
     let mut at = 0;
     while let Some(schema) = parts.get(at).copied() {
-        parts.extend(list(schema, "allOf"));
+        parts.extend(list_in(schema.get("allOf")));
         for keyword in ["anyOf", "oneOf"] {
-            parts.extend(possible_branches(list(schema, keyword), value));
+            parts.extend(possible_branches(list_in(schema.get(keyword)), value));
         }
         at += 1;
     }
@@ -109,7 +109,9 @@ fn has_constants(branch: &Value, value: &Value) -> bool {
 
 /// Returns true if the value has the required properties of a branch.
 fn has_required(branch: &Value, value: &Value) -> bool {
-    let mut names = list(branch, "required").iter().filter_map(Value::as_str);
+    let mut names = list_in(branch.get("required"))
+        .iter()
+        .filter_map(Value::as_str);
     names.all(|name| {
         let property = value.get(name);
         property.is_some_and(|it| !it.is_null() || !forbids_null(&branch["properties"][name]))
@@ -121,11 +123,11 @@ fn forbids_null(schema: &Value) -> bool {
     let Some(object) = schema.as_object() else {
         return *schema == false;
     };
-    let unions = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
+    let unions = ["anyOf", "oneOf"].map(|keyword| list_in(schema.get(keyword)));
     let mut unions = unions.iter().filter(|branches| !branches.is_empty());
     (object.contains_key("type") && !is_type(object, "null"))
         || values_of(object).is_some_and(|values| !values.contains(&Value::Null))
-        || list(schema, "allOf").iter().any(forbids_null)
+        || list_in(schema.get("allOf")).iter().any(forbids_null)
         || unions.any(|branches| branches.iter().all(forbids_null))
 }
 

@@ -16,7 +16,10 @@ use super::vocabulary::{
     BRANCHES, KINDS, Role, constants_in, fits, has_role, is_bare, kinds_of, listed, names,
     object_of, values_of,
 };
-use crate::{JsonObject, text::counted};
+use crate::{
+    JsonObject, is_type,
+    text::{has_count, sentence},
+};
 
 /// A format, which has `type` with one value, `description`, `properties`, `items` and `required`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -282,10 +285,10 @@ pub fn add_sentences(rest: JsonObject, sentences: &mut Vec<String>) {
             | ("items", Value::Bool(true)) => continue,
             ("minimum", n) => format!("Must be at least {n}."),
             ("maximum", n) => format!("Must be at most {n}."),
-            ("minLength", n) => has_count("at least", n, "character"),
-            ("maxLength", n) => has_count("at most", n, "character"),
-            ("minItems", n) => has_count("at least", n, "item"),
-            ("maxItems", n) => has_count("at most", n, "item"),
+            ("minLength", n) => has_count("at least", n, "character", "characters") + ".",
+            ("maxLength", n) => has_count("at most", n, "character", "characters") + ".",
+            ("minItems", n) => has_count("at least", n, "item", "items") + ".",
+            ("maxItems", n) => has_count("at most", n, "item", "items") + ".",
             ("pattern", Value::String(it)) => format!("Must match the pattern `{it}`."),
             ("format", Value::String(it)) => format!("Format: {it}."),
             ("default", it) => format!("Default: {it}."),
@@ -306,13 +309,6 @@ pub fn add_sentences(rest: JsonObject, sentences: &mut Vec<String>) {
     }
 }
 
-fn has_count(bound: &str, count: &Value, noun: &str) -> String {
-    format!(
-        "Must have {bound} {}.",
-        counted(count, noun, &format!("{noun}s"))
-    )
-}
-
 /// Returns the types besides `kind`.
 fn sentence_of_kinds(kinds: &[&str], kind: &str) -> Option<String> {
     let mut others: Vec<_> = kinds.iter().copied().filter(|it| *it != kind).collect();
@@ -326,12 +322,18 @@ fn sentence_of_kinds(kinds: &[&str], kind: &str) -> Option<String> {
 
 /// Returns the text with sentences after it.
 pub fn appended(mut text: String, sentences: &[String]) -> String {
-    for sentence in sentences {
+    for added in sentences {
         if !text.is_empty() {
-            let is_ended = text.ends_with(['.', '!', '?', ':']);
-            text.push_str(if is_ended { " " } else { ". " });
+            text = sentence(&text) + " ";
         }
-        text.push_str(sentence);
+        text.push_str(added);
     }
     text
+}
+
+/// Adds a schema of all items to a list that has none: some APIs of models demand one.
+pub fn list_items(schema: &mut JsonObject) {
+    if is_type(schema, "array") {
+        schema.entry("items").or_insert_with(|| json!({}));
+    }
 }

@@ -10,11 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{fast_check, integers, nulls, validation::Validator, walk};
-
-/// The errors of an input: a message for each invalid parameter, by its path (`address.street`,
-/// `items[2].sku`).
-pub type ParameterErrors = BTreeMap<String, String>;
+use crate::{ParameterErrors, fast_check, integers, nulls, validation::Validator, walk};
 
 /// A schema and, after the first check, its validator.
 pub struct Schema {

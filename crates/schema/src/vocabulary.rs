@@ -131,32 +131,48 @@ pub const KINDS: [&str; 7] = [
 /// Returns the types that a schema allows, without duplicates; all types if it does not restrict
 /// them.
 pub fn kinds_of(schema: &Value) -> Vec<&'static str> {
-    let list = |keyword| schema.get(keyword).and_then(Value::as_array);
-    let kind_named = |name: &Value| KINDS.into_iter().find(|kind| name == kind);
-    let all: Vec<_> = match (schema.get("type"), schema.as_object().and_then(values_of)) {
-        (Some(Value::Array(several)), _) => several.iter().filter_map(kind_named).collect(),
-        (Some(one), _) => kind_named(one).into_iter().collect(),
-        (None, Some(values)) => values.iter().map(kind_of).collect(),
+    let list = |keyword| list_in(schema.get(keyword)).iter();
+    let named = named_kinds(schema.get("type"));
+    let kinds = match (named, schema.as_object().and_then(values_of)) {
+        (Some(named), _) => named,
+        (None, Some(values)) => different(values.iter().map(kind_of)),
         _ if schema.get("properties").is_some() => vec!["object"],
         _ if schema.get("items").is_some() => vec!["array"],
         _ => {
-            let parts = list("allOf").into_iter().flatten().map(kinds_of);
-            let unions = [list("oneOf"), list("anyOf")].into_iter().flatten();
-            let unions = unions.map(|branches| branches.iter().flat_map(kinds_of).collect());
-            parts.chain(unions).min_by_key(Vec::len).unwrap_or_default()
+            let parts = list("allOf").map(kinds_of);
+            let unions = [list("oneOf"), list("anyOf")].into_iter();
+            let unions = unions.filter(|branches| branches.len() > 0);
+            let unions = unions.map(|branches| branches.flat_map(kinds_of).collect());
+            let fewest = parts.chain(unions).min_by_key(Vec::len);
+            different(fewest.unwrap_or_default())
         }
     };
-    let mut kinds = Vec::new();
-    for kind in all {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
     if kinds.is_empty() {
         KINDS.into()
     } else {
         kinds
     }
+}
+
+/// Returns the types in the value of `type`, without duplicates and unknown ones; `None` without a
+/// value.
+pub(crate) fn named_kinds(names: Option<&Value>) -> Option<Vec<&'static str>> {
+    let names = match names? {
+        Value::Array(several) => several,
+        one => slice::from_ref(one),
+    };
+    let kind_named = |name| KINDS.into_iter().find(|kind| name == kind);
+    Some(different(names.iter().filter_map(kind_named)))
+}
+
+fn different(kinds: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut seen = Vec::new();
+    for kind in kinds {
+        if !seen.contains(&kind) {
+            seen.push(kind);
+        }
+    }
+    seen
 }
 
 /// Returns the type of a value.
@@ -174,9 +190,18 @@ pub fn kind_of(value: &Value) -> &'static str {
 
 /// Returns true if a value may be in the `enum` of a type: clients support scalar choices only.
 pub fn fits(value: &Value, kind: &str) -> bool {
-    let of_value = kind_of(value);
-    let is_scalar = !["array", "null", "object"].contains(&of_value);
-    is_scalar && (of_value == kind || (of_value, kind) == ("integer", "number"))
+    !matches!(value, Value::Array(_) | Value::Null | Value::Object(_)) && is_of_kind(value, kind)
+}
+
+/// Returns true for a value of a type: an integer is a number, too.
+pub(crate) fn is_of_kind(value: &Value, kind: &str) -> bool {
+    let own = kind_of(value);
+    own == kind || (own, kind) == ("integer", "number")
+}
+
+/// Returns the list in a keyword's value; an empty one if there is none.
+pub fn list_in(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the values of `const` or `enum`.

@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 use super::{
     definition::ToolDefinition,
     schema::{
-        each, is_type, modernize,
-        reduced::{SchemaFormat, add_sentences, appended, fold_unions, reduced, take_description},
+        each, modernize,
+        reduced::{
+            SchemaFormat, add_sentences, appended, fold_unions, list_items, reduced,
+            take_description,
+        },
         vocabulary::{Role, has_role, object_of},
     },
     toolkit::Toolkit,
@@ -113,11 +116,4 @@ fn take_rules(schema: &mut JsonObject) -> Option<String> {
     let mut texts = Vec::new();
     add_sentences(rules, &mut texts);
     (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
-}
-
-/// Adds `items` to a list without them, which may be anything.
-fn list_items(object: &mut JsonObject) {
-    if is_type(object, "array") {
-        object.entry("items").or_insert_with(|| json!({}));
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lambda_tools_core::{ToolId, tool::schema::Schema};
+use lambda_tools_core::ToolId;
+use lambda_tools_schema::{Schema, text::plain};
 use serde_json::Value;
 
 use super::{Note, OpenApi, Reduction, Report};
@@ -15,7 +16,7 @@ use crate::{
     plan::{ApiTool, FORMAT, Place, RequestPlan, scopes_of},
     security::{Known, credentials_in, needs_of, notes_on},
     servers,
-    text::{description_of, first_paragraph, is_undescribed, plain},
+    text::{description_of, first_paragraph, is_undescribed},
 };
 
 /// The maximum number of tools in a list: models choose worse among more.

@@ -5,8 +5,8 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::message::{MessageCollector, NO_FORM, path_of, plain, text_sent, types_of};
-use crate::text::joined;
+use super::message::{MessageCollector, NO_FORM, path_of, text_sent, types_of};
+use crate::text::{joined, text_of};
 
 type Branches = [Vec<ValidationError<'static>>];
 
@@ -101,9 +101,9 @@ fn tag_of(branches: &Branches, path: &str) -> Option<Tag> {
 /// rule of that branch and does not distinguish the branches.
 fn constants(error: &ValidationError<'_>, path: &str) -> Option<Vec<String>> {
     match error.kind() {
-        Kind::Constant { expected_value } => Some(vec![plain(expected_value)]),
+        Kind::Constant { expected_value } => Some(vec![text_of(expected_value)]),
         Kind::Enum { options } if path_of(error.instance_path()) == path => {
-            Some(options.as_array()?.iter().map(plain).collect())
+            Some(options.as_array()?.iter().map(text_of).collect())
         }
         _ => None,
     }

@@ -3,8 +3,6 @@
 //! They follow the specification's style: "Must be a number". A message states the rule, which is
 //! public, and never the value, which may be anything.
 
-use std::fmt::Display;
-
 use jsonschema::{
     JsonType, ValidationError,
     error::{TypeKind, ValidationErrorKind as Kind},
@@ -15,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     ParameterErrors, expected,
-    text::{LONGEST_NAME, clipped, closest, counted, joined},
+    text::{LONGEST_NAME, clipped, closest, counted, has_count, joined, text_of},
     vocabulary::{Holds, holds},
 };
 
@@ -128,10 +126,10 @@ fn kind_message(kind: &Kind) -> String {
         Kind::Type { kind } => format!("Must be {}", types_of(kind).join(" or ")),
         Kind::Enum { options } => {
             let options = options.as_array().into_iter().flatten();
-            let options: Vec<_> = options.map(plain).collect();
+            let options: Vec<_> = options.map(text_of).collect();
             format!("Must be one of: {}", options.join(", "))
         }
-        Kind::Constant { expected_value } => format!("Must be {}", plain(expected_value)),
+        Kind::Constant { expected_value } => format!("Must be {}", text_of(expected_value)),
         Kind::Minimum { limit } => format!("Must be at least {limit}"),
         Kind::Maximum { limit } => format!("Must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("Must be greater than {limit}"),
@@ -184,10 +182,6 @@ pub(super) fn text_sent(value: &Value) -> String {
 
 fn characters(count: u64) -> String {
     counted(count, "character", "characters")
-}
-
-fn has_count(bound: &str, count: impl Display, singular: &str, plural: &str) -> String {
-    format!("Must have {bound} {}", counted(count, singular, plural))
 }
 
 pub(super) fn types_of(kind: &TypeKind) -> Vec<&'static str> {
@@ -249,9 +243,4 @@ pub(super) fn path_of(location: &Location) -> String {
         }
     }
     path
-}
-
-pub(super) fn plain(value: &Value) -> String {
-    let text = value.as_str();
-    text.map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,18 +1,15 @@
 //! The keywords of a schema that have no schemas in them.
 
-use std::{collections::HashSet, slice};
+use std::collections::HashSet;
 
-use lambda_tools_core::{
-    text::clipped,
-    tool::schema::{
-        Schema,
-        vocabulary::{KINDS, kind_of},
-    },
-};
 use serde_json::{Value, json};
 
-use super::{Object, list};
-use crate::text::plain;
+use crate::{
+    JsonObject, Schema,
+    modern::exclude_limits,
+    text::{clipped, plain, text_of},
+    vocabulary::{is_of_kind, list_in, named_kinds},
+};
 
 /// The maximum number of values that are listed; of more, only the first ones are named.
 const MOST_VALUES: usize = 100;
@@ -34,8 +31,8 @@ fn is_in(words: &str, word: &str) -> bool {
 
 /// Returns the rules of a schema for its own value, and whether others are left out because the
 /// document contradicts itself: the check helps a model, and the API checks the value in any case.
-pub(super) fn of(schema: &Object) -> (Object, bool) {
-    let mut rules = Object::new();
+pub(super) fn of(schema: &JsonObject) -> (JsonObject, bool) {
+    let mut rules = JsonObject::new();
     let mut add = |keyword: &str, value: Value| drop(rules.insert(keyword.to_owned(), value));
     let kinds = kinds_of(schema);
     match &*kinds {
@@ -46,7 +43,8 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
     for (keyword, value) in schema {
         let is_valid = match &**keyword {
             "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" => value.is_u64(),
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
+            "minimum" | "maximum" => value.is_number(),
+            "exclusiveMinimum" | "exclusiveMaximum" => value.is_number() || value.is_boolean(),
             "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
             "uniqueItems" => value.is_boolean(),
             "format" => value.as_str().is_some_and(|it| is_in(FORMATS, it)),
@@ -61,10 +59,11 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
     if let Some(pattern) = pattern_of(schema) {
         add("pattern", pattern.into());
     }
-    exclude_limits(schema, &mut rules);
+    // OpenAPI 3.0.
+    exclude_limits(&mut rules);
     let values = values_of(schema, &kinds);
     let is_other = |it: &Value| !it.is_null() && !fits(it, &kinds);
-    let mut is_doubtful = list(schema, "enum").any(is_other);
+    let mut is_doubtful = list_in(schema.get("enum")).iter().any(is_other);
     if !values.is_empty() && values.len() <= MOST_VALUES {
         rules.insert("enum".into(), values.into());
     }
@@ -86,40 +85,20 @@ pub(super) fn of(schema: &Object) -> (Object, bool) {
 }
 
 /// Returns the types, none for any, and a guess if the schema names none.
-fn kinds_of(schema: &Object) -> Vec<&str> {
-    let named = match schema.get("type") {
-        Some(Value::Array(kinds)) => &**kinds,
-        Some(kind) => slice::from_ref(kind),
-        None => {
-            let mut values = list(schema, "enum").peekable();
-            let are_texts = values.peek().is_some() && values.all(Value::is_string);
-            return Vec::from_iter(are_texts.then_some("string"));
-        }
-    };
-    let mut kinds: Vec<_> = named.iter().filter_map(Value::as_str).collect();
-    kinds.retain(|it| KINDS.contains(it));
-    kinds.dedup();
-    kinds
-}
-
-/// Turns the flags of OpenAPI 3.0 into limits.
-fn exclude_limits(schema: &Object, rules: &mut Object) {
-    for (flag, limit) in [
-        ("exclusiveMinimum", "minimum"),
-        ("exclusiveMaximum", "maximum"),
-    ] {
-        if schema.get(flag) == Some(&Value::Bool(true))
-            && let Some(value) = rules.remove(limit)
-        {
-            rules.insert(flag.to_owned(), value);
-        }
-    }
+fn kinds_of(schema: &JsonObject) -> Vec<&'static str> {
+    named_kinds(schema.get("type")).unwrap_or_else(|| {
+        let values = list_in(schema.get("enum"));
+        let are_texts = !values.is_empty() && values.iter().all(Value::is_string);
+        Vec::from_iter(are_texts.then_some("string"))
+    })
 }
 
 /// Returns the different values that a schema lists, each as one of these types.
-fn values_of(schema: &Object, kinds: &[&str]) -> Vec<Value> {
+fn values_of(schema: &JsonObject, kinds: &[&str]) -> Vec<Value> {
     let mut seen = HashSet::new();
-    let values = list(schema, "enum").filter_map(|it| fitting(it, kinds));
+    let values = list_in(schema.get("enum"))
+        .iter()
+        .filter_map(|it| fitting(it, kinds));
     values.filter(|it| seen.insert(it.clone())).collect()
 }
 
@@ -139,13 +118,11 @@ fn fitting(value: &Value, kinds: &[&str]) -> Option<Value> {
 
 /// Returns true for a value of one of these types.
 fn fits(value: &Value, kinds: &[&str]) -> bool {
-    let kind = kind_of(value);
-    let is_number = kind == "integer" && kinds.contains(&"number");
-    kinds.is_empty() || kinds.contains(&kind) || is_number
+    kinds.is_empty() || kinds.iter().any(|kind| is_of_kind(value, kind))
 }
 
 /// Returns what a description has to say because the rules cannot.
-pub(crate) fn note_of(schema: &Object) -> Option<String> {
+pub(super) fn note_of(schema: &JsonObject) -> Option<String> {
     let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
     let mut notes = Vec::new();
     match text("format").or(text("contentEncoding")) {
@@ -161,20 +138,25 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
         notes.push(format!("Pattern: {}.", clipped(&plain(pattern), 80)));
     }
     // Before draft 2020-12, the list was in `items`.
-    let places = list(schema, "prefixItems").chain(list(schema, "items"));
+    let places = list_in(schema.get("prefixItems"))
+        .iter()
+        .chain(list_in(schema.get("items")).iter());
     let places = places.map(|it| it["type"].as_str().unwrap_or("any"));
     let places = places.collect::<Vec<_>>().join(", ");
     if !places.is_empty() {
         notes.push(format!("Its items are, in this order: {places}."));
     }
-    let count = list(schema, "enum").count();
+    let count = list_in(schema.get("enum")).len();
     if count > MOST_VALUES && values_of(schema, &[]).len() > MOST_VALUES {
-        let named = list(schema, "enum").take(NAMED_VALUES).map(text_of);
+        let named = list_in(schema.get("enum"))
+            .iter()
+            .take(NAMED_VALUES)
+            .map(text_of);
         let named = named.collect::<Vec<_>>().join(", ");
         notes.push(format!("One of {count} values, such as {named}."));
     }
     if count == 0 && !schema.contains_key("default") {
-        let first = || list(schema, "examples").next();
+        let first = || list_in(schema.get("examples")).iter().next();
         let example = schema.get("example").or_else(first);
         notes.extend(example.and_then(such_as));
     }
@@ -182,20 +164,15 @@ pub(crate) fn note_of(schema: &Object) -> Option<String> {
 }
 
 /// Returns an example as a sentence, if it is short.
-pub(crate) fn such_as(example: &Value) -> Option<String> {
+pub fn such_as(example: &Value) -> Option<String> {
     let is_telling = example.is_string() || example.is_number();
     let text = plain(&text_of(example));
     let is_short = (1..=LONGEST_EXAMPLE).contains(&text.len());
     (is_telling && is_short).then(|| format!("Example: {text}."))
 }
 
-fn text_of(value: &Value) -> String {
-    let text = value.as_str().map(str::to_owned);
-    text.unwrap_or_else(|| value.to_string())
-}
-
 /// Returns true for bytes: `format: binary` in OpenAPI 3.0, `contentMediaType` in 3.1.
-pub(super) fn is_binary(schema: &Object) -> bool {
+pub(super) fn is_binary(schema: &JsonObject) -> bool {
     let is_text = schema.get("type").is_none_or(|it| it == "string");
     let media_type = schema.get("contentMediaType");
     let has_media_type = media_type.is_some_and(|it| it != "application/json");
@@ -205,7 +182,7 @@ pub(super) fn is_binary(schema: &Object) -> bool {
 
 /// Returns a schema's pattern as validators read it. `None` for one that no text matches, such as one
 /// with the flags of another language, and for one that the document's own examples do not match.
-fn pattern_of(schema: &Object) -> Option<String> {
+fn pattern_of(schema: &JsonObject) -> Option<String> {
     let written = schema.get("pattern")?.as_str()?;
     // Some documents keep the delimiters of a regular expression in source code.
     let inner = written.strip_prefix('/');
@@ -219,7 +196,9 @@ fn pattern_of(schema: &Object) -> Option<String> {
     }
     let said = ["example", "default"].into_iter();
     let said = said.filter_map(|it| schema.get(it));
-    let listed = list(schema, "examples").chain(list(schema, "enum"));
+    let listed = list_in(schema.get("examples"))
+        .iter()
+        .chain(list_in(schema.get("enum")).iter());
     let said = said.chain(listed);
     let mut texts = said.filter(|it| it.is_string()).take(MOST_VALUES);
     let are_valid = texts.all(|it| matches!(rule.check(it, ""), Ok(Ok(()))));
@@ -254,7 +233,7 @@ fn never_matches(pattern: &str) -> bool {
 }
 
 /// Returns true for a pattern that is a picture of its values, such as `YYYY-MM-DD`.
-fn is_picture(schema: &Object) -> bool {
+fn is_picture(schema: &JsonObject) -> bool {
     let pattern = schema.get("pattern").and_then(Value::as_str);
     pattern.is_some_and(|it| !it.contains(|it| "^$[](){}*+?\\|".contains(it)))
 }

@@ -13,34 +13,30 @@ use std::{
     mem, ptr,
 };
 
-use lambda_tools_core::tool::schema::{
-    each_inner, is_type,
-    reduced::appended,
-    vocabulary::{Role, has_role},
-};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
+    JsonObject,
     document::{Document, reference_of},
-    names::in_words,
-    text::{cut, plain},
+    each_inner,
+    reduced::{appended, list_items},
+    text::{cut, in_words, plain},
+    vocabulary::{Role, has_role, list_in},
 };
 use merge::{make_nullable, single_branch};
 
-pub(crate) use merge::add_missing;
-pub(crate) use rules::such_as;
+pub use merge::add_missing;
+pub use rules::such_as;
 
 /// The keyword with sentences for the description, until parts of a schema are merged.
-pub(crate) const NOTE: &str = "x-note";
-
-pub(crate) type Object = Map<String, Value>;
+pub const NOTE: &str = "x-note";
 
 /// The maximum number of references that are being followed.
 const LONGEST_CHAIN: usize = 100;
 
 /// The limits of a schema.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// The maximum depth of properties and items.
     pub(crate) depth: usize,
     /// The maximum length, in bytes, of a description.
@@ -51,7 +47,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The limits to try, one after the other, until the input of a tool is small enough.
-    pub(crate) const ALL: [Self; 7] = [
+    pub const ALL: [Self; 7] = [
         Self::new(8, 600, 1500),
         Self::new(8, 200, 1500),
         Self::new(6, 120, 1000),
@@ -71,26 +67,27 @@ impl Limits {
 }
 
 /// The conversion of the schemas of one operation.
-pub(crate) struct Converter<'a> {
+pub struct Converter<'a> {
     document: &'a Document,
     limits: Limits,
     schemas_left: usize,
     /// The targets of the references that are being followed.
     open: Vec<&'a Value>,
     /// Schemas with definitions of their own, in which the schema is.
-    outer: Vec<&'a Object>,
+    outer: Vec<&'a JsonObject>,
     /// The base types whose subtypes are being added to them.
     bases: Vec<&'a Value>,
     /// True if something was left out to keep the limits, or because it contains itself.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
     /// Notes for the report.
-    pub(crate) doubts: BTreeSet<String>,
+    pub doubts: BTreeSet<String>,
     /// True if files are properties with a name and a media type: in multipart bodies.
-    pub(crate) has_file_parts: bool,
+    pub has_file_parts: bool,
 }
 
 impl<'a> Converter<'a> {
-    pub(crate) fn new(document: &'a Document, limits: Limits) -> Self {
+    /// Creates a conversion within these limits.
+    pub fn new(document: &'a Document, limits: Limits) -> Self {
         Self {
             document,
             limits,
@@ -105,9 +102,9 @@ impl<'a> Converter<'a> {
     }
 
     /// Returns the schema of a property at a depth of at least 1.
-    pub(crate) fn convert(&mut self, schema: &'a Value, depth: usize) -> Object {
+    pub fn convert(&mut self, schema: &'a Value, depth: usize) -> JsonObject {
         let mut converted = self.merged(schema, depth, false);
-        retain_required(&mut converted, &Object::new());
+        retain_required(&mut converted, &JsonObject::new());
         // Branches may be those of one part, and properties those of another one.
         let mut branches = take_list(&mut converted, "anyOf");
         for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
@@ -121,9 +118,9 @@ impl<'a> Converter<'a> {
 
     /// Returns a schema whose required properties may be those of another one: `is_part` says that it
     /// is a part of `allOf`.
-    fn merged(&mut self, schema: &'a Value, depth: usize, is_part: bool) -> Object {
+    fn merged(&mut self, schema: &'a Value, depth: usize, is_part: bool) -> JsonObject {
         let Some(object) = schema.as_object() else {
-            return Object::new();
+            return JsonObject::new();
         };
         let Some(reference) = reference_of(schema) else {
             return self.convert_object(object, depth, is_part);
@@ -131,7 +128,7 @@ impl<'a> Converter<'a> {
         let Some(target) = self.target(reference) else {
             self.doubts
                 .insert(format!("the reference {reference} leads nowhere"));
-            let mut unknown = Object::new();
+            let mut unknown = JsonObject::new();
             self.describe_as(&text_in(object), &mut unknown);
             return unknown;
         };
@@ -166,14 +163,19 @@ impl<'a> Converter<'a> {
     }
 
     /// Sets the description of a schema, within its limit.
-    pub(crate) fn describe_as(&self, text: &str, schema: &mut Object) {
+    pub fn describe_as(&self, text: &str, schema: &mut JsonObject) {
         let text = cut(text, self.limits.description);
         if !text.is_empty() {
             schema.insert("description".into(), text.into());
         }
     }
 
-    fn convert_object(&mut self, schema: &'a Object, depth: usize, is_part: bool) -> Object {
+    fn convert_object(
+        &mut self,
+        schema: &'a JsonObject,
+        depth: usize,
+        is_part: bool,
+    ) -> JsonObject {
         let (mut converted, is_doubtful) = rules::of(schema);
         if is_doubtful {
             let text =
@@ -187,7 +189,8 @@ impl<'a> Converter<'a> {
             // The schemas below this one are left out.
             let mut holders = schema.iter().filter(|(_, it)| !it.is_boolean());
             self.is_cut |= holders.any(|(it, _)| has_role(it, &[Role::Branch, Role::Part]));
-            return with_items(converted);
+            list_items(&mut converted);
+            return converted;
         }
         self.schemas_left -= 1;
         if self.has_file_parts && rules::is_binary(schema) {
@@ -195,8 +198,9 @@ impl<'a> Converter<'a> {
         }
         let has_definitions = schema.contains_key("$defs") || schema.contains_key("definitions");
         self.outer.extend(has_definitions.then_some(schema));
-        let is_alone = list(schema, "allOf").count() == 1 && !schema.contains_key("properties");
-        for part in list(schema, "allOf") {
+        let is_alone =
+            list_in(schema.get("allOf")).len() == 1 && !schema.contains_key("properties");
+        for part in list_in(schema.get("allOf")) {
             let target = reference_of(part).and_then(|it| self.target(it));
             if target.is_some_and(|it| self.bases.iter().any(|base| ptr::eq(*base, it))) {
                 continue;
@@ -216,10 +220,11 @@ impl<'a> Converter<'a> {
         if schema.get("nullable") == Some(&Value::Bool(true)) {
             make_nullable(&mut converted);
         }
-        with_items(converted)
+        list_items(&mut converted);
+        converted
     }
 
-    fn add_properties(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
+    fn add_properties(&mut self, schema: &'a JsonObject, converted: &mut JsonObject, depth: usize) {
         let declared = schema.get("properties").and_then(Value::as_object);
         let mut properties = take_object(converted, "properties");
         for (name, property) in declared.into_iter().flatten() {
@@ -232,7 +237,7 @@ impl<'a> Converter<'a> {
         }
         let mut required = take_list(converted, "required");
         let mut seen: HashSet<_> = required.iter().cloned().collect();
-        let names = list(schema, "required").cloned();
+        let names = list_in(schema.get("required")).iter().cloned();
         required.extend(names.filter(|it| seen.insert(it.clone())));
         if !properties.is_empty() {
             converted.insert("properties".into(), properties.into());
@@ -264,7 +269,7 @@ impl<'a> Converter<'a> {
 
     /// Adds the properties of subtypes, all optional, to the base type that a discriminator makes of
     /// a schema: OpenAPI 3.1, Discriminator Object.
-    fn add_subtypes(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
+    fn add_subtypes(&mut self, schema: &'a JsonObject, converted: &mut JsonObject, depth: usize) {
         let has_branches = schema.contains_key("oneOf") || schema.contains_key("anyOf");
         let discriminator = schema.get("discriminator").filter(|_| !has_branches);
         let (Some(discriminator), Some(&base)) = (discriminator, self.open.last()) else {
@@ -324,7 +329,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn add_items(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
+    fn add_items(&mut self, schema: &'a JsonObject, converted: &mut JsonObject, depth: usize) {
         if let Some(items) = schema.get("items").filter(|it| it.is_object()) {
             let items = self.convert(items, depth + 1);
             converted.insert("items".into(), items.into());
@@ -332,12 +337,12 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn add_branches(&mut self, schema: &'a Object, converted: &mut Object, depth: usize) {
+    fn add_branches(&mut self, schema: &'a JsonObject, converted: &mut JsonObject, depth: usize) {
         for keyword in ["oneOf", "anyOf"] {
             let mut branches: Vec<Value> = Vec::new();
             let mut seen = HashSet::new();
             let mut is_nullable = false;
-            for branch in list(schema, keyword) {
+            for branch in list_in(schema.get(keyword)) {
                 let branch = Value::Object(self.merged(branch, depth + 1, false));
                 if branch == json!({"type": "null"}) {
                     is_nullable = true;
@@ -365,18 +370,10 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// Adds a schema of all items to a list that has none: some APIs of models demand one.
-fn with_items(mut schema: Object) -> Object {
-    if is_type(&schema, "array") {
-        schema.entry("items").or_insert_with(|| json!({}));
-    }
-    schema
-}
-
 /// Removes the names of required properties that neither the schema nor one around it has.
-fn retain_required(schema: &mut Object, around: &Object) {
+fn retain_required(schema: &mut JsonObject, around: &JsonObject) {
     let mut required = take_list(schema, "required");
-    let has = |schema: &Object, name: &Value| {
+    let has = |schema: &JsonObject, name: &Value| {
         let name = name.as_str().unwrap_or_default();
         let properties = schema.get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
@@ -389,8 +386,8 @@ fn retain_required(schema: &mut Object, around: &Object) {
 
 /// Makes a branch of a schema with properties of its own accept these, too. Only a branch without
 /// properties may require others: Gemini's API refuses a schema that requires what it does not have.
-fn open_beside(branch: &mut Object, schema: &Object) {
-    let none = Object::new();
+fn open_beside(branch: &mut JsonObject, schema: &JsonObject) {
+    let none = JsonObject::new();
     let has_own = branch.contains_key("properties");
     retain_required(branch, if has_own { &none } else { schema });
     if schema.contains_key("properties") {
@@ -399,7 +396,7 @@ fn open_beside(branch: &mut Object, schema: &Object) {
 }
 
 /// Says in words, at every depth, what the rules cannot say, and which sets of properties are required.
-pub(crate) fn say_in_words(schema: &mut Value) {
+pub fn say_in_words(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
@@ -407,7 +404,10 @@ pub(crate) fn say_in_words(schema: &mut Value) {
     if let Some(Value::String(note)) = object.remove(NOTE) {
         append(object, note);
     }
-    let sets: Option<Vec<_>> = list(object, "anyOf").map(required_set).collect();
+    let sets: Option<Vec<_>> = list_in(object.get("anyOf"))
+        .iter()
+        .map(required_set)
+        .collect();
     if let Some(sets) = sets.filter(|it| !it.is_empty()) {
         object.remove("anyOf");
         append(object, sentence_on(&sets));
@@ -415,20 +415,22 @@ pub(crate) fn say_in_words(schema: &mut Value) {
     let branches = object.get_mut("anyOf").and_then(Value::as_array_mut);
     let branches = branches.into_iter().flatten();
     for branch in branches.filter_map(Value::as_object_mut) {
-        retain_required(branch, &Object::new());
+        retain_required(branch, &JsonObject::new());
     }
 }
 
 /// Adds a sentence to the description.
-fn append(schema: &mut Object, sentence: String) {
+fn append(schema: &mut JsonObject, sentence: String) {
     let text = appended(text_in(schema), &[sentence]);
     schema.insert("description".into(), text.into());
 }
 
 /// Returns the names that a branch requires, if it says nothing else.
-pub(crate) fn required_set(branch: &Value) -> Option<Vec<String>> {
+pub fn required_set(branch: &Value) -> Option<Vec<String>> {
     let branch = branch.as_object()?;
-    let names = list(branch, "required").filter_map(Value::as_str);
+    let names = list_in(branch.get("required"))
+        .iter()
+        .filter_map(Value::as_str);
     let names: Vec<_> = names.map(str::to_owned).collect();
     let mut keys = branch.keys();
     let is_alone = keys.all(|it| matches!(&**it, "required" | "type" | "description"));
@@ -436,32 +438,32 @@ pub(crate) fn required_set(branch: &Value) -> Option<Vec<String>> {
 }
 
 /// Returns the sentence that one of some sets of properties is required.
-pub(crate) fn sentence_on(sets: &[Vec<String>]) -> String {
+pub fn sentence_on(sets: &[Vec<String>]) -> String {
     let sets: Vec<_> = sets.iter().map(|it| it.join(" and ")).collect();
     format!("At least one is required: {}.", sets.join(", or "))
 }
 
 /// Returns the text that describes a schema.
-fn text_in(schema: &Object) -> String {
+fn text_in(schema: &JsonObject) -> String {
     let text = schema.get("description").or_else(|| schema.get("title"));
     plain(text.and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Adds the name in words as the description of a property that has none.
-pub(crate) fn describe(name: &str, property: &mut Object) {
+pub fn describe(name: &str, property: &mut JsonObject) {
     let text = || format!("{}.", in_words(name)).into();
     property.entry("description").or_insert_with(text);
 }
 
 /// Returns a schema for what contains itself.
-fn nested_again(reference: &Object) -> Object {
+fn nested_again(reference: &JsonObject) -> JsonObject {
     let text = reference.get("description").and_then(Value::as_str);
     let text = text.map_or_else(|| "The same again.".to_owned(), plain);
-    Object::from_iter([("description".to_owned(), text.into())])
+    JsonObject::from_iter([("description".to_owned(), text.into())])
 }
 
 /// Returns the schema of a file in a multipart body.
-fn file_part(mut converted: Object) -> Object {
+fn file_part(mut converted: JsonObject) -> JsonObject {
     let mut part = json!({"type": "object", "properties": {
         "filename": {"type": "string", "description": "The name of the file."},
         "content_type": {"type": "string", "description": "The media type, such as image/png."},
@@ -474,22 +476,15 @@ fn file_part(mut converted: Object) -> Object {
     part
 }
 
-pub(crate) fn list<'a>(
-    schema: &'a Object,
-    keyword: &str,
-) -> impl Iterator<Item = &'a Value> + use<'a> {
-    let list = schema.get(keyword).and_then(Value::as_array);
-    list.into_iter().flatten()
-}
-
-pub(crate) fn take_object(schema: &mut Object, keyword: &str) -> Object {
+/// Removes a keyword, and returns the object that is its value; an empty one if it has none.
+pub fn take_object(schema: &mut JsonObject, keyword: &str) -> JsonObject {
     match schema.remove(keyword) {
         Some(Value::Object(object)) => object,
-        _ => Object::new(),
+        _ => JsonObject::new(),
     }
 }
 
-fn take_list(schema: &mut Object, keyword: &str) -> Vec<Value> {
+fn take_list(schema: &mut JsonObject, keyword: &str) -> Vec<Value> {
     match schema.remove(keyword) {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),

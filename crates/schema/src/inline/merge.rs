@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{NOTE, Object};
+use super::NOTE;
+use crate::JsonObject;
 
 /// Adds what another schema demands of the same value. Of rules that contradict each other, the first
 /// one stays: the API checks the value in any case.
-pub(crate) fn add_missing(schema: &mut Object, other: Object) {
+pub fn add_missing(schema: &mut JsonObject, other: JsonObject) {
     for (keyword, value) in other {
         match (&*keyword, schema.get_mut(&keyword), value) {
             ("properties", Some(Value::Object(known)), Value::Object(added)) => {
@@ -30,7 +31,7 @@ pub(crate) fn add_missing(schema: &mut Object, other: Object) {
 }
 
 /// Takes the only schema out of a list, or one that says the same as several constants.
-pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
+pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<JsonObject> {
     if branches.len() == 1 {
         return match branches.pop() {
             Some(Value::Object(only)) => Some(only),
@@ -48,7 +49,7 @@ pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
         Some(format!("{constant}: {text}"))
     });
     let text = said.collect::<Vec<_>>().join("; ");
-    let mut merged = Object::from_iter([
+    let mut merged = JsonObject::from_iter([
         ("type".to_owned(), "string".into()),
         ("enum".to_owned(), constants.into()),
     ]);
@@ -59,7 +60,7 @@ pub(super) fn single_branch(branches: &mut Vec<Value>) -> Option<Object> {
 }
 
 /// Allows `null`, too.
-pub(super) fn make_nullable(schema: &mut Object) {
+pub(super) fn make_nullable(schema: &mut JsonObject) {
     if let Some(kinds) = schema.get_mut("type") {
         let mut all = match kinds.take() {
             Value::Array(all) => all,
