@@ -57,6 +57,7 @@ pub fn context() -> ContextBuilder {
 }
 
 /// A builder of a [`Context`]; see [`context`].
+#[must_use]
 pub struct ContextBuilder {
     inner: ContextInner,
     rotated: BTreeMap<String, Secret>,
@@ -64,35 +65,30 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     /// Sets the user that the tool acts for.
-    #[must_use]
     pub fn user_id(mut self, id: impl Into<String>) -> Self {
         self.inner.user_id = Some(id.into());
         self
     }
 
     /// Adds a secret.
-    #[must_use]
     pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.inner.secrets.insert(id.into(), value.into());
         self
     }
 
     /// Adds a provider's token.
-    #[must_use]
     pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.inner.tokens.insert(provider.into(), value.into());
         self
     }
 
     /// Sets what [`Context::secret_rejected`] returns for a secret.
-    #[must_use]
     pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.rotated.insert(id.into(), value.into());
         self
     }
 
     /// Makes the client one that [can ask](Context::can_ask) its user.
-    #[must_use]
     pub fn can_ask(mut self) -> Self {
         self.inner.answers.get_or_insert_default();
         self
@@ -100,7 +96,6 @@ impl ContextBuilder {
 
     /// Adds the user's answer to a question, `None` if they declined to give one. The client
     /// [can ask](Context::can_ask) its user.
-    #[must_use]
     pub fn answer(self, key: impl Into<String>, answer: Option<Value>) -> Self {
         let answer = answer.map_or(Answer::Declined, Answer::Accepted);
         let mut asking = self.can_ask();
@@ -110,7 +105,6 @@ impl ContextBuilder {
     }
 
     /// Sets the caller.
-    #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {
         self.inner.caller = caller;
         self
@@ -127,14 +121,12 @@ impl ContextBuilder {
     /// cx.build().progress(1, 2.0, "half of it");
     /// assert_eq!(reports.recv().unwrap().message, "half of it");
     /// ```
-    #[must_use]
     pub fn on_progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.inner.follower = Some(Follower::new(report));
         self
     }
 
     /// Makes the call one whose task the client has [cancelled](Context::is_cancelled).
-    #[must_use]
     pub fn cancelled(mut self) -> Self {
         let follower = &mut self.inner.follower;
         let follower = follower.get_or_insert_with(|| Follower::new(|_| {}));
@@ -143,7 +135,6 @@ impl ContextBuilder {
     }
 
     /// Returns the context.
-    #[must_use]
     pub fn build(mut self) -> Context {
         let rotated = self.rotated;
         let ids = rotated.keys().cloned().collect();

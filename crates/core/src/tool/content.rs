@@ -43,6 +43,7 @@ use super::output::Output;
 /// do the limits of the store of calls: a repeated call gets no second copy of
 /// content that is too large to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Content(EncodedContent);
 
 /// The JSON of content.
@@ -85,14 +86,12 @@ impl Content {
     }
 
     /// Sets the media type of text, such as `text/markdown`.
-    #[must_use]
     pub fn media_type(mut self, media_type: impl Into<Cow<'static, str>>) -> Self {
         self.0.media_type = media_type.into();
         self
     }
 
     /// Sets the URI that identifies the content, such as `file:///report.pdf`.
-    #[must_use]
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.0.uri = Some(uri.into());
         self

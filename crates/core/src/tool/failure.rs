@@ -32,6 +32,7 @@ use crate::text::{clipped, without_paths};
 /// assert!(failure.can_retry());
 /// ```
 #[derive(Debug)]
+#[must_use]
 pub struct Failure(Box<FailureParts>);
 
 /// The parts of a failure, which are stored once its secrets are redacted.
@@ -129,7 +130,6 @@ impl Failure {
     /// Adds text meant for logs and developers. It does go over the wire. As in all texts of a
     /// failure, the call's own secrets and tokens (of at least 8 characters) are redacted; keep
     /// others out.
-    #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
         self.0.developer_message = Some(text.into());
         self.0.hides_paths = false;
@@ -137,7 +137,6 @@ impl Failure {
     }
 
     /// Marks the failure as temporary: the same call may succeed later (`can_retry`).
-    #[must_use]
     pub fn retry(mut self) -> Self {
         self.0.can_retry = true;
         self
@@ -145,7 +144,6 @@ impl Failure {
 
     /// Marks the failure as temporary: the same call may succeed after this wait (`can_retry` and
     /// `retry_after_ms`, whole milliseconds).
-    #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self.retry()
@@ -153,7 +151,6 @@ impl Failure {
 
     /// Adds text for the model's next attempt (`additional_prompt_content`), such as the values
     /// that would have been accepted.
-    #[must_use]
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
         self.0.additional_prompt_content = Some(text.into());
         self
@@ -167,7 +164,6 @@ impl Failure {
 
     /// Turns the failure into a question, which its message asks; the same call may succeed with an
     /// answer.
-    #[must_use]
     pub fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
         self.retry()
@@ -194,7 +190,6 @@ impl Failure {
     }
 
     /// Redacts the call's secrets and tokens, which the underlying error may have quoted.
-    #[must_use]
     pub fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
         let clean = |text: &mut String| {
             if let Some(redacted) = redact(text) {
