@@ -191,6 +191,7 @@ fn expected() -> BTreeSet<&'static str> {
     assert!(expected.insert(r#"lambda_tools_accounts = { opt-level = "s" }"#));
     assert!(expected.insert(r#"lambda_tools_core = { opt-level = "s" }"#));
     assert!(expected.insert(r#"lambda_tools_records = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_schema = { opt-level = "s" }"#));
     // Only a program of the benchmark uses it.
     assert!(expected.remove(r#"rmcp = { opt-level = "s" }"#));
     expected
