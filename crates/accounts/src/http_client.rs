@@ -162,26 +162,29 @@ pub(crate) async fn discover<T: DeserializeOwned>(
 
 /// Returns true if a URL may carry tokens and secrets: it uses TLS, or its host is this machine.
 pub(crate) fn is_safe(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else {
-        return false;
-    };
+    Url::parse(url).is_ok_and(|url| url.scheme() == "https" || is_loopback(&url))
+}
+
+/// Returns true for a URL of this machine, which needs no TLS.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-    url.scheme() == "https" || (url.scheme() == "http" && is_local)
+    url.scheme() == "http" && matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+/// Returns true for a URL without a fragment and credentials.
+pub(crate) fn is_bare(url: &Url) -> bool {
+    url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
 }
 
 /// Returns true if a path can be appended to a URL.
 pub fn is_base_url(url: &str) -> bool {
-    let is_bare = |url: Url| {
-        url.query().is_none()
-            && url.fragment().is_none()
-            && url.username().is_empty()
-            && url.password().is_none()
-    };
     // The URL is compared and sent as it is written, but a parser repairs these mistakes.
     let is_repaired = url.contains(|it: char| it.is_whitespace() || it.is_control() || it == '\\');
     let has_scheme = ["https://", "http://"].iter().any(|it| url.starts_with(it));
-    has_scheme && !is_repaired && is_safe(url) && Url::parse(url).is_ok_and(is_bare)
+    has_scheme
+        && !is_repaired
+        && is_safe(url)
+        && Url::parse(url).is_ok_and(|url| url.query().is_none() && is_bare(&url))
 }
 
 #[cfg(test)]

@@ -3,6 +3,11 @@
 //! A [`Broker`] returns the token of a user's grant, or a [`Challenge`] whose URL leads the user to the
 //! provider. References: OXP 1.0, Authorization Challenges; RFC 6749, RFC 7636, RFC 9700.
 
+#![cfg_attr(
+    not(feature = "sign-in"),
+    allow(dead_code, unused_imports, reason = "sign-in uses more of it")
+)]
+
 mod broker;
 mod browser;
 mod callback;
@@ -31,7 +36,6 @@ pub use grant_request::{Challenge, GrantRequest};
 pub use keys::SHORTEST;
 pub use provider::{Provider, with_transport};
 use records::LIMITS;
-#[cfg(feature = "sign-in")]
 pub(crate) use {
     flow::{Flow, FlowError, ReturnedFlow, split_state},
     grant::{Grant, grant_record_id},

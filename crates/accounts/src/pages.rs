@@ -33,6 +33,9 @@ pub fn hash_source(content: &str) -> String {
 }
 
 /// Creates the response of a page with its Content-Security-Policy and Referrer-Policy.
+///
+/// # Panics
+/// If one of them is not ASCII.
 pub fn html_response<B>(html: B, policy: &str, referrer: &str) -> Response<B> {
     let mut response = Response::new(html);
     for (name, value) in [

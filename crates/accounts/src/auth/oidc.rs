@@ -24,7 +24,7 @@ use super::{
 use crate::{AccessToken, Caller, clock::Clock};
 pub use claims::ClaimRules;
 #[cfg(feature = "sign-in")]
-pub(in crate::auth) use claims::groups_in;
+pub(in crate::auth) use claims::{MCP, groups_in, is_server};
 pub(in crate::auth) use key_cache::KeyCache;
 pub use key_set::KeySet;
 

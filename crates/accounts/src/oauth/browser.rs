@@ -98,13 +98,8 @@ impl Parameters {
 
 /// A response to a browser. `A` is who asks for consent, `P` the page of an outcome.
 pub enum BrowserResponse<A, P> {
-    /// The consent page, with a cookie.
-    Consent {
-        /// The page.
-        page: Box<ConsentPage<A>>,
-        /// The value of `Set-Cookie` that binds the browser.
-        cookie: String,
-    },
+    /// The consent page.
+    Consent(Box<ConsentPage<A>>),
     /// A redirect, with status 303.
     Redirect {
         /// The target.
@@ -128,6 +123,8 @@ pub struct ConsentPage<A> {
     pub form: String,
     /// True if browsers reach this server over TLS.
     pub is_https: bool,
+    /// The value of `Set-Cookie` that binds the browser.
+    pub cookie: String,
 }
 
 /// A scope that is asked for.

@@ -212,11 +212,9 @@ impl Broker {
             scopes: open.scopes.into_iter().map(described).collect(),
             provider: provider.shown_title().to_owned(),
             is_https: browser.is_https(),
-        };
-        Ok(BrowserResponse::Consent {
             cookie: browser.cookie(&name, &binding, self.settings.challenge_life),
-            page: Box::new(page),
-        })
+        };
+        Ok(BrowserResponse::Consent(Box::new(page)))
     }
 
     /// Redirects the browser to the provider, for `POST url` with the token of the consent page's

@@ -17,7 +17,6 @@ use crate::StoreError;
 const CONSENT_FORM: &str = "question";
 const STATE: &str = "state";
 const VERIFIER: &str = "verifier";
-#[cfg(feature = "sign-in")]
 const NONCE: &str = "nonce";
 
 /// A user's way to a provider in one browser.
@@ -35,7 +34,6 @@ pub(crate) struct ReturnedFlow {
     /// RFC 7636: 43 characters.
     pub(crate) verifier: String,
     /// OpenID Connect Core 1.0, 3.1.2.1.
-    #[cfg(feature = "sign-in")]
     pub(crate) nonce: String,
 }
 
@@ -67,7 +65,6 @@ impl<'a> Flow<'a> {
         keys.signer(CONSENT_FORM, &self.parts(), token).is_some()
     }
 
-    #[cfg(feature = "sign-in")]
     pub(crate) fn nonce(&self, keys: &EncryptionKeys) -> String {
         keys.sign(NONCE, &self.parts())
     }
@@ -98,7 +95,6 @@ impl<'a> Flow<'a> {
         let signer = keys.signer(STATE, &parts, signature)?;
         Some(ReturnedFlow {
             verifier: keys.sign_as(signer, VERIFIER, &parts),
-            #[cfg(feature = "sign-in")]
             nonce: keys.sign_as(signer, NONCE, &parts),
         })
     }

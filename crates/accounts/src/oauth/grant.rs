@@ -116,7 +116,6 @@ impl Grant {
         scopes.iter().all(has)
     }
 
-    #[cfg(feature = "sign-in")]
     pub(crate) fn can_be_refreshed(&self) -> bool {
         self.refresh.is_some()
     }

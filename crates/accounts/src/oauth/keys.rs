@@ -22,10 +22,6 @@ pub const SHORTEST: usize = 32;
 pub(crate) struct EncryptionKeys {
     keys: Vec<(String, Secret)>,
     /// True if an old key cannot be read: what it signed seems to be of somebody else.
-    #[cfg_attr(
-        not(feature = "sign-in"),
-        expect(dead_code, reason = "nobody signs in")
-    )]
     pub(crate) is_incomplete: bool,
 }
 
@@ -99,13 +95,11 @@ impl EncryptionKeys {
     }
 
     /// Encrypts a value for a purpose, for clients and browsers that hand the text back unchanged.
-    #[cfg(feature = "sign-in")]
     pub(crate) fn seal_text<T: Serialize>(&self, purpose: &str, value: &T) -> String {
         let (key_id, sealed) = self.seal(purpose, value);
         format!("{key_id}.{}", BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    #[cfg(feature = "sign-in")]
     pub(crate) fn open_text<T: DeserializeOwned>(&self, purpose: &str, text: &str) -> Option<T> {
         let (key_id, sealed) = text.split_once('.')?;
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -113,7 +107,6 @@ impl EncryptionKeys {
     }
 
     /// Returns the secrets, the newest first.
-    #[cfg(feature = "sign-in")]
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.keys.iter().map(|(_, secret)| secret)
     }

@@ -50,8 +50,6 @@ pub(crate) struct EndpointUrls {
     pub(super) authorize: String,
     pub(super) token: String,
     /// Where the provider says who the holder of a token is: OpenID Connect Core 1.0, 5.3.
-    // Only sign-in reads it.
-    #[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
     pub(crate) userinfo: Option<String>,
     /// RFC 9207: the expected issuer of the authorization response.
     pub(super) issuer: Option<String>,

@@ -45,11 +45,16 @@ pub(crate) enum WantedGrant {
     WithScopes(Vec<String>),
     /// That of the account that the user has signed in with, even if its token is valid, so that the
     /// provider confirms the user; unless it is no longer this token.
-    #[cfg_attr(
-        not(feature = "sign-in"),
-        expect(dead_code, reason = "nobody signs in")
-    )]
     OfAccount { subject: String, access: String },
+}
+
+impl TokenRefresh {
+    /// Returns the grant as it is in the store.
+    async fn grant(&self, records: &Records, now: SystemTime) -> Result<Option<Grant>, StoreError> {
+        let versioned: Versioned<Grants> = records.load(&self.record_id).await?;
+        let grants = versioned.value.unwrap_or_default();
+        Ok(self.wanted.find(&grants, now).cloned())
+    }
 }
 
 impl WantedGrant {
@@ -75,8 +80,6 @@ impl WantedGrant {
 }
 
 /// A token, and the ID token that came with it.
-// Without sign-in, only the access token is read.
-#[cfg_attr(not(feature = "sign-in"), expect(dead_code))]
 pub(crate) struct RefreshedToken {
     pub(crate) access: Secret,
     pub(crate) id_token: Option<String>,
@@ -189,11 +192,10 @@ impl Broker {
                 return Err(StoreError::unavailable(text));
             }
             tokio::time::sleep(POLL).await;
-            let versioned: Versioned<Grants> = records.load(&need.record_id).await?;
-            let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
-            match need.wanted.find(&grants, now) {
+            let now = self.clock.now();
+            match need.grant(&records, now).await? {
                 None => return Ok(None),
-                Some(grant) if need.wanted.is_fresh(grant, now) => {
+                Some(grant) if need.wanted.is_fresh(&grant, now) => {
                     return Ok(Some(RefreshedToken::of(&grant.access)));
                 }
                 Some(_) => {}
@@ -208,17 +210,16 @@ impl Broker {
         leased_at: SystemTime,
     ) -> Result<Option<RefreshedToken>, StoreError> {
         let (provider, record_id, wanted) = (&need.provider, &*need.record_id, &need.wanted);
-        let versioned: Versioned<Grants> = records.load(record_id).await?;
-        let (grants, now) = (versioned.value.unwrap_or_default(), self.clock.now());
-        let Some(grant) = wanted.find(&grants, now) else {
+        let now = self.clock.now();
+        let Some(grant) = need.grant(records, now).await? else {
             return Ok(None);
         };
         // Another call has already refreshed the grant.
-        if wanted.is_fresh(grant, now) {
+        if wanted.is_fresh(&grant, now) {
             return Ok(Some(RefreshedToken::of(&grant.access)));
         }
         let Some(token) = &grant.refresh else {
-            let is_accepted = wanted.accepts_unrefreshed(grant, now);
+            let is_accepted = wanted.accepts_unrefreshed(&grant, now);
             return Ok(is_accepted.then(|| RefreshedToken::of(&grant.access)));
         };
         let secret = self.client_secret(provider).await?;
@@ -254,10 +255,8 @@ impl Broker {
                     return Ok(None);
                 }
                 // Another request has written a new grant in the meantime.
-                let versioned: Versioned<Grants> = records.load(record_id).await?;
-                let grants = versioned.value.unwrap_or_default();
-                let best = wanted.find(&grants, self.clock.now());
-                Ok(best.map(|grant| RefreshedToken::of(&grant.access)))
+                let newer = need.grant(records, self.clock.now()).await?;
+                Ok(newer.map(|grant| RefreshedToken::of(&grant.access)))
             }
             Err(error) => Err(error.into_store_error(&provider.id)),
         }

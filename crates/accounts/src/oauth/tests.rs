@@ -128,10 +128,10 @@ async fn a_state_expires_before_its_challenge() {
         let challenge = async || broker.challenge(request("", "alice", &need)).await.unwrap();
         let (id, mut headers) = (challenge().await.id, HeaderMap::new());
         let page = broker.consent_page(&id, Browser::new(BASE, &headers));
-        let Ok(BrowserResponse::Consent { page, cookie }) = page.await else {
+        let Ok(BrowserResponse::Consent(page)) = page.await else {
             panic!("no consent page");
         };
-        let (cookie, _) = cookie.split_once(';').unwrap();
+        let (cookie, _) = page.cookie.split_once(';').unwrap();
         headers.insert(COOKIE, cookie.parse().unwrap());
         let browser = Browser::new(BASE, &headers);
         let redirect = broker.start(&id, browser, Some(&page.form)).await;

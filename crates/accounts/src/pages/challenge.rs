@@ -2,9 +2,7 @@
 
 use http::{Response, StatusCode};
 
-use super::user_page::{
-    FIELD, Page, ShownServer, ending, escaped, form_action, isolated, redirect, scope_list,
-};
+use super::user_page::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
 use crate::oauth::{
     BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
 };
@@ -15,7 +13,7 @@ pub fn challenge_response(
     shown: ShownServer<'_>,
 ) -> Response<String> {
     match response {
-        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, shown),
+        Ok(BrowserResponse::Consent(page)) => consent_page(&page, shown),
         Ok(BrowserResponse::Redirect { url, cookies }) => {
             redirect(&url, &cookies).unwrap_or_else(|| result_page(ChallengePage::Failed, shown))
         }
@@ -32,20 +30,14 @@ pub fn challenge_response(
 
 /// Returns the page that names the server, the caller, the scopes and the user, with a button to
 /// continue.
-fn consent_page(
-    consent: &ConsentPage<ChallengeAsker>,
-    cookie: &str,
-    shown: ShownServer<'_>,
-) -> Response<String> {
+fn consent_page(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> Response<String> {
     let (server, provider) = (escaped(shown.title), escaped(&consent.provider));
-    let action = form_action(consent.is_https, None);
     let page = Page {
         title: &format!("Allow {server} to use your {provider} account?"),
         main: &main_of(consent, shown),
         style: "",
-        form_action: Some(&action),
     };
-    page.with_cookie(cookie, shown)
+    page.asking(consent, None, shown)
 }
 
 fn main_of(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> String {

@@ -3,9 +3,7 @@
 use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use reqwest::Url;
 
-use super::user_page::{
-    FIELD, Page, ShownServer, ending, escaped, form_action, isolated, redirect, scope_list,
-};
+use super::user_page::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
 use crate::{
     StoreError,
     auth::sign_in::{SignInAsker, SignInPage, SignInResponse},
@@ -25,7 +23,7 @@ pub fn sign_in_response(
     shown: ShownServer<'_>,
 ) -> Response<String> {
     match response {
-        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, shown),
+        Ok(BrowserResponse::Consent(page)) => consent_page(&page, shown),
         Ok(BrowserResponse::Redirect { url, cookies }) => {
             redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(UNREADABLE_FORM), shown))
         }
@@ -50,21 +48,15 @@ pub fn sign_in_response(
 }
 
 /// Returns the page that says who asks, for what, and where the browser returns to.
-fn consent_page(
-    consent: &ConsentPage<SignInAsker>,
-    cookie: &str,
-    shown: ShownServer<'_>,
-) -> Response<String> {
+fn consent_page(consent: &ConsentPage<SignInAsker>, shown: ShownServer<'_>) -> Response<String> {
     let url = Url::parse(&consent.asker.redirect_uri).ok();
     let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
-    let action = form_action(consent.is_https, scheme);
     let page = Page {
         title: &format!("Sign in to {}?", escaped(shown.title)),
         main: &main_of(consent, url.as_ref(), shown),
         style: SECOND_BUTTON,
-        form_action: Some(&action),
     };
-    page.with_cookie(cookie, shown)
+    page.asking(consent, scheme, shown)
 }
 
 fn main_of(

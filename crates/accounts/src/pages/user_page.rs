@@ -11,7 +11,7 @@ use http::{
 };
 
 use super::{hash_source, html_response};
-use crate::oauth::RequestedScope;
+use crate::oauth::{ConsentPage, RequestedScope};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -27,17 +27,6 @@ pub struct ShownServer<'a> {
 /// The name of the field that the form of a consent page sends back.
 pub const FIELD: &str = "form";
 
-/// Returns the sources to which the form of a consent page may lead. A client that is not reached
-/// over TLS has a `client_scheme`.
-///
-/// Chromium also applies this directive to the redirects that follow the form: to the provider, to
-/// wherever it leads, and to the client. On a local machine, the provider may not use TLS.
-pub(super) fn form_action(is_https: bool, client_scheme: Option<&str>) -> String {
-    let local = if is_https { "" } else { " http:" };
-    let client = client_scheme.map_or_else(String::new, |scheme| format!(" {scheme}:"));
-    format!("'self' https:{local}{client}")
-}
-
 /// Returns the page on which a flow ends. The `mark` is the class of the title, for the mark above it.
 /// In `text`, which is HTML, `{server}` is the server's title.
 pub(super) fn ending(
@@ -52,9 +41,8 @@ pub(super) fn ending(
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
         style: "",
-        form_action: None,
     };
-    let mut response = page.response(shown);
+    let mut response = page.response("'none'", "no-referrer", shown);
     *response.status_mut() = status;
     response
 }
@@ -65,18 +53,17 @@ pub(super) struct Page<'a> {
     pub(super) main: &'a str,
     /// Added to the style that all pages share.
     pub(super) style: &'static str,
-    /// The sources in `form-action`, if the page has a form.
-    pub(super) form_action: Option<&'a str>,
 }
 
 impl Page<'_> {
-    /// Returns the response with this page, which names the server.
-    fn response(&self, shown: ShownServer<'_>) -> Response<String> {
-        // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
-        let (form_action, referrer) = match self.form_action {
-            Some(sources) => (sources, "same-origin"),
-            None => ("'none'", "no-referrer"),
-        };
+    /// Returns the response with this page, which names the server, and the sources to which a form may
+    /// lead.
+    fn response(
+        &self,
+        form_action: &str,
+        referrer: &str,
+        shown: ShownServer<'_>,
+    ) -> Response<String> {
         let policy = format!(
             "default-src 'none'; style-src {}; base-uri 'none'; form-action {form_action}; \
              frame-ancestors 'none'",
@@ -85,10 +72,22 @@ impl Page<'_> {
         html_response(self.html(shown), &policy, referrer)
     }
 
-    /// Returns the response with this page, which sets a cookie.
-    pub(super) fn with_cookie(&self, cookie: &str, shown: ShownServer<'_>) -> Response<String> {
-        let mut response = self.response(shown);
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+    /// Returns the response with this page, which asks for consent. A client that is not reached over
+    /// TLS has a `client_scheme`.
+    pub(super) fn asking<A>(
+        &self,
+        consent: &ConsentPage<A>,
+        client_scheme: Option<&str>,
+        shown: ShownServer<'_>,
+    ) -> Response<String> {
+        // Chromium also applies this directive to the redirects that follow the form: to the provider,
+        // to wherever it leads, and to the client. On a local machine, the provider may not use TLS.
+        let local = if consent.is_https { "" } else { " http:" };
+        let client = client_scheme.map_or_else(String::new, |scheme| format!(" {scheme}:"));
+        let sources = format!("'self' https:{local}{client}");
+        // With `no-referrer`, browsers would send the form with `Origin: null`, as from another site.
+        let mut response = self.response(&sources, "same-origin", shown);
+        if let Ok(cookie) = HeaderValue::try_from(&consent.cookie) {
             response.headers_mut().insert(SET_COOKIE, cookie);
         }
         response

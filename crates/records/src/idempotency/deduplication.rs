@@ -254,19 +254,31 @@ impl Deduplication {
         claim: &Claim,
         limit: Duration,
     ) -> Result<Option<CallRecord>, StoreError> {
-        let write = Write {
-            id: &claim.key,
-            record: &claim.record.clone().into_stored(),
-            over: Over::Nothing,
-            now: self.clock.now(),
-        };
-        match store::put(self.store(), limit, write).await? {
+        let record = claim.record.clone().into_stored();
+        match self.put(&claim.key, &record, Over::Nothing, limit).await? {
             PutOutcome::Written => Ok(None),
             PutOutcome::Conflict(Some(existing)) => CallRecord::from_stored(existing).map(Some),
             PutOutcome::Conflict(None) => Err(StoreError::unavailable(
                 "the store rejected a claim without returning the existing record",
             )),
         }
+    }
+
+    async fn put(
+        &self,
+        id: &str,
+        record: &store::Record,
+        over: Over,
+        limit: Duration,
+    ) -> Result<PutOutcome, StoreError> {
+        let now = self.clock.now();
+        let write = Write {
+            id,
+            record,
+            over,
+            now,
+        };
+        store::put(self.store(), limit, write).await
     }
 
     /// Returns the outcome that the record of a call determines. `None` while the call is running,
@@ -313,20 +325,15 @@ impl Deduplication {
     ///
     /// Must finish before the response is sent: afterwards the platform may stop the process.
     pub async fn withdraw(&self, claim: Claim) -> bool {
-        let (store, limit) = (self.store(), self.time_to_settle(claim.deadline));
+        let limit = self.time_to_settle(claim.deadline);
         let (id, version, mut record) = (&*claim.key, claim.record.claim, claim.record);
         let withdrawn = if record.end() {
             record.claim = store::new_version();
-            let write = Write {
-                id,
-                record: &record.into_stored(),
-                over: Over::Version(version),
-                now: self.clock.now(),
-            };
-            let put = store::put(store, limit, write).await;
-            put.map(|outcome| outcome == PutOutcome::Written)
+            let record = record.into_stored();
+            let put = self.put(id, &record, Over::Version(version), limit);
+            put.await.map(|outcome| outcome == PutOutcome::Written)
         } else {
-            let deleted = within(limit, store.delete(id, version)).await;
+            let deleted = within(limit, self.store().delete(id, version)).await;
             deleted.map(|()| true)
         };
         withdrawn.unwrap_or_else(|error| {

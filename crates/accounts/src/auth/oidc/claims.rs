@@ -82,13 +82,9 @@ impl ClaimRules {
     }
 
     fn accepts_audience(&self, audience: &str, server_url: Option<&str>) -> bool {
-        // Clients and issuers add or remove a trailing slash when they parse a URL.
         let audience = audience.trim_end_matches('/');
         let mut configured = self.audiences.iter().map(|it| it.trim_end_matches('/'));
-        let is_server = server_url.is_some_and(|url| {
-            let rest = audience.strip_prefix(url.trim_end_matches('/'));
-            matches!(rest, Some("" | "/mcp"))
-        });
+        let is_server = server_url.is_some_and(|url| is_server(audience, url));
         !audience.is_empty() && (is_server || configured.any(|it| it == audience))
     }
 
@@ -111,6 +107,19 @@ impl ClaimRules {
         }
         Ok(token)
     }
+}
+
+/// The path of MCP below the server's URL.
+pub(in crate::auth) const MCP: &str = "/mcp";
+
+/// Returns true if a resource is the server with this URL, or its MCP. Clients and issuers add or
+/// remove a trailing slash when they parse a URL.
+pub(in crate::auth) fn is_server(resource: &str, url: &str) -> bool {
+    let resource = resource.trim_end_matches('/');
+    matches!(
+        resource.strip_prefix(url.trim_end_matches('/')),
+        Some("" | MCP)
+    )
 }
 
 pub(in crate::auth) fn groups_in(claims: &Claims, names: &[String]) -> Vec<String> {

@@ -143,11 +143,9 @@ impl AuthorizationServer {
             provider: self.provider().shown_title().to_owned(),
             form: sealed,
             is_https: browser.is_https(),
-        };
-        Ok(BrowserResponse::Consent {
-            page: Box::new(page),
             cookie: browser.cookie(COOKIE, &binding, LIFE),
-        })
+        };
+        Ok(BrowserResponse::Consent(Box::new(page)))
     }
 
     /// Answers `POST /authorize`, the form of the consent page.

@@ -11,7 +11,13 @@ use super::{
     AuthorizationServer, EndpointError, OAuthError, SignInPage,
     documents::{ClientMetadata, is_document_url},
 };
-use crate::{clock::since_epoch, oauth::EncryptionKeys, store::hash_of_texts, text::clipped};
+use crate::{
+    clock::since_epoch,
+    http_client::{is_bare, is_loopback},
+    oauth::EncryptionKeys,
+    store::hash_of_texts,
+    text::clipped,
+};
 
 /// The purpose for which registrations are sealed.
 const REGISTRATION: &str = "client registration";
@@ -224,19 +230,12 @@ impl ListedClients {
 fn parse_redirect_uri(uri: &str, is_listed: bool) -> Option<Url> {
     let is_written = uri.len() <= LONGEST_URI && uri.bytes().all(|byte| byte.is_ascii_graphic());
     let url = Url::parse(uri).ok().filter(|_| is_written)?;
-    let is_bare = url.fragment().is_none() && url.username().is_empty() && url.password().is_none();
     let is_safe = match url.scheme() {
         "https" => true,
         "http" => is_loopback(&url),
         scheme => is_listed || scheme.contains('.') || EDITORS.contains(&scheme),
     };
-    (is_bare && is_safe).then_some(url)
-}
-
-/// Returns true for a URI of the user's own machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    url.scheme() == "http" && matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+    (is_bare(&url) && is_safe).then_some(url)
 }
 
 /// Returns true if a requested URI is the registered one. Of those of the user's own machine, the

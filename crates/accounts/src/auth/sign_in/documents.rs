@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{
     clock::Clock,
-    http_client::{body_up_to, max_age},
+    http_client::{body_up_to, is_bare, max_age},
 };
 use lambda_tools_core::addresses::only_global;
 
@@ -125,13 +125,12 @@ pub fn document_client(resolver: impl Resolve + 'static) -> ClientBuilder {
 /// Returns true for a URL that may be a client's id: with a path and a name as its host, and spelled
 /// as parsers spell it.
 pub(super) fn is_document_url(text: &str, url: &Url) -> bool {
-    let is_bare = url.fragment().is_none() && url.username().is_empty() && url.password().is_none();
     // Parsers turn addresses in all their spellings into one, which is not a name.
     let has_name = url
         .domain()
         .is_some_and(|it| it.contains('.') && !it.ends_with('.'));
     let is_https = url.scheme() == "https" && url.port().is_none();
-    is_bare && has_name && is_https && url.path() != "/" && url.as_str() == text
+    is_bare(url) && has_name && is_https && url.path() != "/" && url.as_str() == text
 }
 
 /// Reads a document, which must be about the client at this URL.

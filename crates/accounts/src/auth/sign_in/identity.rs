@@ -244,13 +244,13 @@ impl SignInRule {
     /// organizations, and tells no addresses.
     pub(super) fn is_known_from(&self, source: &IdentitySource) -> bool {
         match (self, source) {
-            (Self::Anyone | Self::User(_), _) => true,
-            (Self::Organization(_), source) => matches!(source, IdentitySource::GitHub(_)),
-            (_, IdentitySource::GitHub(_)) => false,
-            (Self::Group(_), IdentitySource::IdToken(_)) => true,
+            (Self::Anyone | Self::User(_), _)
+            | (Self::Organization(_), IdentitySource::GitHub(_))
+            | (Self::Group(_), IdentitySource::IdToken(_)) => true,
             (Self::Address(_) | Self::Domain(_), IdentitySource::IdToken(tokens)) => {
                 tokens.addresses != Addresses::Unverified
             }
+            _ => false,
         }
     }
 }

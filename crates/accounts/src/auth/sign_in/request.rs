@@ -9,14 +9,16 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, hash_of};
-use crate::{StoreError, oauth::Parameters};
+use crate::{
+    StoreError,
+    auth::oidc::{MCP, is_server},
+    oauth::Parameters,
+};
 
 /// The length of a code challenge: SHA-256 in base64url.
 const CHALLENGE_LENGTH: usize = 43;
 /// The maximum length of a client's state, in bytes: it is part of a record that anyone can write.
 const LONGEST_STATE: usize = 2048;
-/// The path of MCP below the server's URL.
-const MCP: &str = "/mcp";
 
 /// An error's code and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,14 +98,6 @@ impl ServerScopes {
         let all: BTreeSet<_> = all.collect();
         all.into_iter().map(str::to_owned).collect()
     }
-}
-
-/// Returns true if a resource is this server: its URL, or that of MCP.
-pub(super) fn is_server(resource: &str, base: &str) -> bool {
-    let rest = resource
-        .trim_end_matches('/')
-        .strip_prefix(base.trim_end_matches('/'));
-    matches!(rest, Some("" | MCP))
 }
 
 impl AuthorizationRequest {

@@ -12,11 +12,12 @@ use super::{
     client::{hash_of, registration_in},
     identity::{Identity, IdentitySource},
     own_keys::sign,
-    request::{EndpointError, OAuthError, is_server},
+    request::{EndpointError, OAuthError},
     session::{Presented, Session, Stage, Turn, refresh_token},
 };
 use crate::{
     Secret,
+    auth::oidc::is_server,
     clock::since_epoch,
     oauth::{EncryptionKeys, FlowError, Parameters, Records, TokenRefresh, WantedGrant},
 };
@@ -294,7 +295,7 @@ fn check_verifier(verifier: Option<&str>, challenge: &str) -> Result<(), OAuthEr
 
 /// Checks that the token is for this server: RFC 8707, 2.2.
 fn check_resource(form: &Parameters, session: &Session) -> Result<(), OAuthError> {
-    let is_same = |it: &str| is_server(it, session.request.resource.trim_end_matches('/'));
+    let is_same = |it: &str| is_server(it, &session.request.resource);
     let text = "resource is not that of the authorization request";
     let error = OAuthError::new("invalid_target", text);
     check(form.get("resource").is_none_or(is_same), error)

@@ -9,7 +9,7 @@ use crate::{
         CallRecord, CallState,
         record::{OUTCOME, encode},
     },
-    store::{self, Over, PutOutcome, Write, within},
+    store::{Over, PutOutcome, within},
     tool::output::Output,
 };
 
@@ -76,13 +76,7 @@ impl Deduplication {
         let end = tokio::time::Instant::now() + limit;
         loop {
             let left = end.saturating_duration_since(tokio::time::Instant::now());
-            let write = Write {
-                id: key,
-                record: &record,
-                over: Over::Version(over),
-                now: self.clock.now(),
-            };
-            let error = match store::put(self.store(), left, write).await {
+            let error = match self.put(key, &record, Over::Version(over), left).await {
                 Ok(PutOutcome::Written) => return,
                 Ok(PutOutcome::Conflict(current)) => {
                     // A task's progress or cancellation may have been written in the meantime.
