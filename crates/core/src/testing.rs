@@ -33,7 +33,6 @@ pub fn api_responses() -> MutexGuard<'static, Option<Map<String, Value>>> {
 /// let cx = lambda_tools::testing::context().user_id("user_123").secret("KEY", "value").build();
 /// assert_eq!(cx.secret("KEY").unwrap().expose(), "value");
 /// ```
-#[must_use]
 pub fn context() -> ContextBuilder {
     ContextBuilder {
         inner: ContextInner {

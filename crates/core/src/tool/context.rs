@@ -149,7 +149,6 @@ impl Context {
     ///     }
     /// }
     /// ```
-    #[must_use]
     pub fn token_rejected(&self, provider: &str) -> Failure {
         let failure = Failure::new(format!(
             "The user's token for '{provider}' was not accepted"
