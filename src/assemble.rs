@@ -13,16 +13,13 @@ use lambda_http::tower::ServiceExt;
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
     Auth, EventKind, PublicUrl, Server,
-    call::{Engine, background::Worker},
+    call::Engine,
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
     protocol::{
-        self,
-        admission::{AppState, LargeBodies},
-        listed_tools::ModelNames,
-        origin::AllowedOrigins,
+        self, app::AppState, listed_tools::ModelNames, origin::AllowedOrigins, room::LargeBodies,
     },
     quotas::Quotas,
     secrets::{SecretCache, Secrets},
@@ -83,7 +80,7 @@ pub(crate) fn assemble(
         lists_callable: server.lists_callable,
         shows_calls: server.shows_calls,
         watch: server.watch,
-        worker: Worker::default(),
+        worker: server.worker,
         task_after: server.task_after,
     });
     let observer = Observer {
@@ -105,6 +102,7 @@ pub(crate) fn assemble(
         allowed_origins: AllowedOrigins(server.allowed_origins.unwrap_or_default()),
         readers: server.readers.map(AllowedOrigins),
         names: ModelNames::default(),
+        has_openapi: server.openapi.unwrap_or_default(),
         #[cfg(feature = "explorer")]
         has_explorer,
         public_url,

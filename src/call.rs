@@ -40,7 +40,7 @@ use crate::{
     },
 };
 
-use background::Worker;
+use background::HandOver;
 use rejection::Rejection;
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
@@ -72,8 +72,8 @@ pub(crate) struct Engine {
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
-    /// The function that takes calls that outlast their requests.
-    pub(crate) worker: Worker,
+    /// What takes the calls that outlast their requests, if any may.
+    pub(crate) worker: Option<HandOver>,
     /// The time after which a client gets a task instead of an outcome.
     pub(crate) task_after: Duration,
 }

@@ -30,8 +30,8 @@ use crate::{
     arrival::Invocation,
     call::background::Ticket,
     protocol::{
-        admission::AppState,
         answer_direct_call,
+        app::AppState,
         driver::{self, Admission, EventCall},
     },
 };
@@ -131,8 +131,8 @@ pub(crate) async fn invoke(
             accept(EventKind::WarmUp)?;
             return Ok(answer(Bytes::new()));
         }
-        // Only the function itself sends it, and never with a client context.
-        EventFormat::Task if context.client_context.is_some() => {
+        // Only the function itself sends it, if it has tasks, and never with a client context.
+        EventFormat::Task if context.client_context.is_some() || app.engine.worker.is_none() => {
             return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
         }
         EventFormat::Task => return perform_task(app, event, invocation).await,

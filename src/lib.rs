@@ -56,26 +56,28 @@
 //!
 //! # Cargo features
 //!
-//! None is enabled by default: a program that only serves tools needs none.
+//! None is enabled by default: a program that only serves tools needs none. A feature adds a method or a
+//! setting, and changes nothing by itself; only the local server shows the page and the document that it
+//! is compiled with.
 //!
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `chrono` | the types of chrono 0.4 in inputs and outputs |
 //! | `client` | the module `client`: clients for OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
-//! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
+//! | `explorer` | `Server::explorer`: the page at `GET /` on which people see and call the tools ([`explorer`]) |
 //! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |
 //! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
-//! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
+//! | `openapi` | `Server::openapi`, and `Server::serve_openapi` for `GET /openapi.json`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `parameter-store` | tools' secrets from Parameter Store (`TOOLS_SECRETS=parameter-store`) |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
-//! | `tasks` | calls in the background, which MCP clients ask for later ([`long_calls`]) |
+//! | `tasks` | `Server::tasks`: calls in the background, which MCP clients ask for later ([`long_calls`]) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
 //! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 

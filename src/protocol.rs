@@ -3,7 +3,8 @@
 //! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
 //! without a socket. Each protocol has a folder here and a variant of [`Protocol`].
 
-pub(crate) mod admission;
+mod admission;
+pub(crate) mod app;
 #[cfg(feature = "sign-in")]
 mod authorization_server;
 mod body;
@@ -24,12 +25,13 @@ mod mcp;
 mod opentool;
 pub(crate) mod origin;
 mod oxp;
-#[cfg(any(feature = "explorer", feature = "oauth"))]
+#[cfg(feature = "oauth")]
 mod pages;
 pub(crate) mod problem;
 mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
+pub(crate) mod room;
 mod sign_in;
 pub(crate) mod wording;
 
@@ -46,7 +48,7 @@ use axum::{
 };
 use lambda_http::tower::ServiceExt;
 
-use admission::AppState;
+use app::AppState;
 use codec::{Codec, Declaration};
 use mcp::McpCodec;
 pub(crate) use mcp::agentcore;
@@ -56,7 +58,7 @@ use oxp::OxpCodec;
 pub(crate) use oxp::openapi::document as openapi;
 pub(crate) use oxp::{answer_direct_call, is_schema_of_call};
 
-use crate::{ServerInfo, json};
+use crate::json;
 
 /// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +88,12 @@ impl Protocol {
         }
     }
 
-    fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
+    fn mount(self, router: Router<Arc<AppState>>, app: &AppState) -> Router<Arc<AppState>> {
+        let has_openapi = app.has_openapi;
         match self {
-            Self::Oxp => driver::mount(router, OxpCodec::new(info)),
-            Self::Mcp => driver::mount(router, McpCodec::new(info)),
-            Self::OpenTool => driver::mount(router, OpenToolCodec::new(info)),
+            Self::Oxp => driver::mount(router, OxpCodec::new(&app.info), has_openapi),
+            Self::Mcp => driver::mount(router, McpCodec::new(&app.info), has_openapi),
+            Self::OpenTool => driver::mount(router, OpenToolCodec::new(&app.info), has_openapi),
         }
     }
 
@@ -99,8 +102,12 @@ impl Protocol {
     }
 
     /// Returns the methods and paths of this protocol, without the additional paths of a route.
-    pub(crate) fn routes(self) -> impl Iterator<Item = (&'static Method, &'static str)> {
-        self.declaration().advertised()
+    pub(crate) fn routes(
+        self,
+        has_openapi: bool,
+    ) -> impl Iterator<Item = (&'static Method, &'static str)> {
+        let routes = self.declaration().routes(has_openapi);
+        routes.map(|route| (&route.method, route.path))
     }
 
     /// Returns the request headers whose values are not secret.
@@ -134,7 +141,7 @@ pub(crate) fn router(app: Arc<AppState>) -> Router {
 /// such a path is unknown.
 fn routed(app: Arc<AppState>, slashed: Option<Arc<OnceLock<Router>>>) -> Router {
     let served = app.protocols.iter();
-    let router = served.fold(Router::new(), |router, it| it.mount(router, &app.info));
+    let router = served.fold(Router::new(), |router, it| it.mount(router, &app));
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     let shared = axum::middleware::from_fn_with_state(Arc::clone(&app), cors::layer);
     #[cfg(feature = "oauth")]
@@ -186,7 +193,7 @@ async fn unrouted(
             return response;
         }
         drop::<Request>(request);
-        problem::not_found(&app.protocols)
+        app.not_found()
     };
     cors::share(&app, request, others).await
 }

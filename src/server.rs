@@ -8,9 +8,15 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use axum::Router;
 
 use crate::{
-    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, arrival::LARGEST_PAYLOAD,
-    auth::sign_in::SignIn, call::watch::Watch, idempotency::Idempotency, oauth::OAuth,
-    protocol::Protocol, quotas::Quota, secrets::Secrets,
+    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit,
+    arrival::LARGEST_PAYLOAD,
+    auth::sign_in::SignIn,
+    call::{background::HandOver, watch::Watch},
+    idempotency::Idempotency,
+    oauth::OAuth,
+    protocol::Protocol,
+    quotas::Quota,
+    secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -62,6 +68,10 @@ pub struct Server {
     pub(crate) lists_callable: bool,
     pub(crate) task_after: Duration,
     pub(crate) explorer: Option<bool>,
+    pub(crate) openapi: Option<bool>,
+    pub(crate) tasks: Option<bool>,
+    /// What takes the calls that outlast their requests, if any may.
+    pub(crate) worker: Option<HandOver>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -93,6 +103,9 @@ impl Server {
             lists_callable: false,
             task_after: TASK_AFTER,
             explorer: None,
+            openapi: None,
+            tasks: None,
+            worker: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -264,6 +277,24 @@ impl Server {
     #[cfg(feature = "explorer")]
     pub fn explorer(mut self, is_served: bool) -> Self {
         self.explorer = Some(is_served);
+        self
+    }
+
+    /// Serves an `OpenAPI` document of the server at `GET /openapi.json`, or does not
+    /// ([`openapi`](crate::openapi)). By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, only the local server has it.
+    #[cfg(feature = "openapi")]
+    pub fn serve_openapi(mut self, is_served: bool) -> Self {
+        self.openapi = Some(is_served);
+        self
+    }
+
+    /// Lets calls of tools in the [background](crate::Tool::background) outlast their requests, or does
+    /// not ([`long_calls`](crate::long_calls)). By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, every call runs in its request.
+    #[cfg(feature = "tasks")]
+    pub fn tasks(mut self, are_on: bool) -> Self {
+        self.tasks = Some(are_on);
         self
     }
 

@@ -9,7 +9,7 @@ mod sealed;
 
 use std::{
     pin::{Pin, pin},
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -61,9 +61,6 @@ const BETWEEN_NOTES: Duration = Duration::from_secs(1);
 /// The notes without progress after which the task looks whether it is cancelled.
 const QUIET_NOTES: u32 = 2;
 
-/// The function that takes calls that are handed over. It is set once.
-pub(crate) type Worker = OnceLock<HandOver>;
-
 /// A function that has a task of a caller performed elsewhere. An error means that it may never start.
 pub(crate) type HandOver = Box<dyn Fn(Ticket, &Caller) -> HandingOver + Send + Sync>;
 pub(crate) type HandingOver = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
@@ -102,7 +99,7 @@ impl Engine {
     pub(crate) fn hands_over(&self, tool: &ToolParts) -> bool {
         cfg!(feature = "tasks")
             && tool.tasks != TaskSupport::Never
-            && self.worker.get().is_some()
+            && self.worker.is_some()
             && self.deduplication.is_on()
     }
 
@@ -257,7 +254,7 @@ impl PreparedCall {
         let Some(first) = claim.task(engine.clock.now()) else {
             return Ok(Outcome::lost(self.valid.execution.id));
         };
-        let worker = engine.worker.get().expect("calls are handed over to it");
+        let worker = engine.worker.as_ref().expect("calls are handed over to it");
         if let Err(error) = worker(ticket, &self.valid.execution.caller).await {
             // Delivered nevertheless, the event finds no task, unless it has started it by now.
             if engine.deduplication.withdraw(claim).await {

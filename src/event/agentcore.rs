@@ -20,8 +20,8 @@ use crate::{
     AgentCoreUser, Caller,
     arrival::Invocation,
     protocol::{
-        admission::AppState,
         agentcore::{self, GatewayCall},
+        app::AppState,
         driver::{Admission, EventCall},
     },
     store::hash_of_texts,

@@ -223,6 +223,9 @@ impl RequestLog {
 
     /// Writes the line of a request for a call, counts it, and ends its span.
     fn finish(&mut self, end: &RequestEnd<'_>) {
+        if self.is_written {
+            return;
+        }
         let elapsed = self.write(end);
         self.end_span(end.problem());
         let Self {
@@ -273,9 +276,6 @@ impl RequestLog {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        if self.is_written {
-            return;
-        }
         let end = RequestEnd {
             outcome: "abandoned",
             developer_message: Some("The request was dropped before it was answered.".into()),

@@ -16,9 +16,10 @@ use serde_json::json;
 #[cfg(feature = "sign-in")]
 use super::authorization_server;
 use super::{
-    admission::AppState,
+    app::AppState,
+    exchange::Exchange,
     json_response::{insert, json_response, to_json},
-    pages::{check_credentials, form_in, page_of},
+    pages::{form_in, page_of},
     problem,
 };
 use crate::oauth::{
@@ -68,7 +69,7 @@ pub(super) fn routes<S>(app: &Arc<AppState>, broker: &Arc<Broker>) -> Router<S> 
 /// Responds with the status of a challenge, always with a 200 (OXP 1.0, Authorization Challenges).
 async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
     if pages.broker.authenticates_checks()
-        && let Err(response) = check_credentials(&pages.app, request, "check", true).await
+        && let Err(response) = Exchange::admit(&pages.app, request, "check", true).await
     {
         return response;
     }

@@ -135,9 +135,10 @@ impl Declaration {
         secrets: &[],
     };
 
-    /// Returns the methods and paths of the routes.
-    pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
-        self.routes.iter().map(|route| (&route.method, route.path))
+    /// Returns the routes that the server has: that of its `OpenAPI` document is optional.
+    pub(super) fn routes(&self, has_openapi: bool) -> impl Iterator<Item = &'static Route> {
+        let routes = self.routes.iter();
+        routes.filter(move |it| has_openapi || it.purpose != Purpose::OPENAPI)
     }
 }
 
@@ -175,6 +176,9 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
+    /// The list of tools as an `OpenAPI` document.
+    pub(super) const OPENAPI: Self = Self::List("openapi");
+
     /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -18,7 +18,8 @@ use http::{HeaderMap, Method, request::Parts};
 use http_body_util::{BodyExt, Collected};
 
 use super::{
-    admission::{AppState, AuthenticatedRequest},
+    admission::AuthenticatedRequest,
+    app::AppState,
     codec::{Codec, Purpose},
     cors::Reader,
     exchange::{Exchange, log_refusal},
@@ -34,9 +35,14 @@ use crate::{
 };
 
 /// Adds the routes of a protocol.
-pub(super) fn mount<P: Codec>(router: Router<Arc<AppState>>, protocol: P) -> Router<Arc<AppState>> {
+pub(super) fn mount<P: Codec>(
+    router: Router<Arc<AppState>>,
+    protocol: P,
+    has_openapi: bool,
+) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
-    let all = P::DECLARATION.routes.iter().chain(P::DECLARATION.aliases);
+    let routes = P::DECLARATION.routes(has_openapi);
+    let all = routes.chain(P::DECLARATION.aliases);
     all.fold(router, |router, route| {
         let handler = |purpose: Purpose| {
             let protocol = Arc::clone(&protocol);

@@ -13,7 +13,8 @@ use http::{
 };
 
 use super::{
-    admission::{AppState, AuthenticatedRequest},
+    admission::AuthenticatedRequest,
+    app::AppState,
     body::streamed,
     codec::{Codec, EncodedRequest, Operation, Purpose, TaskRequest, reply, streamed_reply},
     json::{max_values, repaired},
@@ -233,6 +234,30 @@ pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
         _ => None,
     };
     log.write_rejection(refusal.reason(), &detail, errors);
+}
+
+#[cfg(any(feature = "explorer", feature = "oauth"))]
+impl Exchange<super::First> {
+    /// Admits a request that belongs to no protocol, or responds to it. `operation` is its name in the
+    /// log, which has absent credentials only with `logs_absence`: a browser sends none when it opens a
+    /// page.
+    pub(super) async fn admit(
+        app: &Arc<AppState>,
+        request: axum::extract::Request,
+        operation: &'static str,
+        logs_absence: bool,
+    ) -> Result<AuthenticatedRequest, Response> {
+        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+        let protocol = Arc::new(super::First::new(&app.info));
+        let (headers, purpose) = (request.headers(), Purpose::Fixed(operation));
+        let mut exchange = Self::begin(app, protocol, &arrival, headers, purpose);
+        let admitted = app.admit(request, &arrival, |_| false).await;
+        let is_logged = |it: &Refusal| logs_absence || !it.lacks_credentials();
+        if !admitted.as_ref().is_err_and(is_logged) {
+            exchange.log.discard();
+        }
+        admitted.map_err(|refusal| exchange.refuse(&super::First::undecoded(purpose), refusal))
+    }
 }
 
 pub(super) fn response_to_refused<P: Codec>(

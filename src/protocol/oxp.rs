@@ -18,7 +18,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    admission::AppState,
+    app::AppState,
     codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
     driver::{self, EventCall},
     encoded_list::{EncodedList, KeptLists},
@@ -52,7 +52,6 @@ pub(super) struct OxpCodec {
 const CALL_SPAN: &str = "POST /tools/call";
 const CALL: Purpose = Purpose::Call(CALL_SPAN);
 const CALL_OF_SINGLE_TOOL: Purpose = Purpose::Call("POST /tools/{tool_id}/call");
-const OPENAPI: Purpose = Purpose::List("openapi");
 
 impl OxpCodec {
     pub(super) fn new(info: &ServerInfo) -> Self {
@@ -71,7 +70,7 @@ impl Codec for OxpCodec {
             Route::new(Method::POST, "/tools/call", CALL),
             Route::new(Method::POST, "/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
-            Route::new(Method::GET, "/openapi.json", OPENAPI),
+            Route::new(Method::GET, "/openapi.json", Purpose::OPENAPI),
         ],
         // The path in the specification's examples.
         aliases: &[Route::new(Method::POST, "/call", CALL)],
@@ -107,7 +106,7 @@ impl Codec for OxpCodec {
     ) -> Operation {
         match purpose {
             Purpose::Health | Purpose::Fixed(_) => health(request.engine.is_healthy()),
-            OPENAPI => {
+            Purpose::OPENAPI => {
                 *format = ListFormat::OpenApi.into();
                 Operation::List
             }

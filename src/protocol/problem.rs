@@ -14,9 +14,9 @@ use super::{First, Protocol, codec::reply, json_response::to_json};
 pub(super) const UNDECODABLE: &str = "The request body cannot be decoded";
 
 /// Returns the routes of the served protocols, as one sentence.
-fn routes_in_words(served: &[Protocol]) -> String {
+fn routes_in_words(served: &[Protocol], has_openapi: bool) -> String {
     let parts = served.iter().map(|protocol| {
-        let routes = protocol.routes();
+        let routes = protocol.routes(has_openapi);
         let routes: Vec<_> = routes
             .map(|(method, path)| format!("{method} {path}"))
             .collect();
@@ -35,11 +35,11 @@ fn routes_in_words(served: &[Protocol]) -> String {
 }
 
 /// Responds to an unknown path.
-pub(super) fn not_found(served: &[Protocol]) -> Response {
+pub(super) fn not_found(served: &[Protocol], has_openapi: bool) -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
-        &routes_in_words(served),
+        &routes_in_words(served, has_openapi),
     )
 }
 

@@ -28,7 +28,7 @@ use crate::{
     clock::REAL,
     event::{self, EventResponse, UNSUPPORTED_EVENT, diagnostic},
     observe::{log, otlp::Telemetry},
-    protocol::admission::AppState,
+    protocol::app::AppState,
 };
 use runtime_api::{Event, RuntimeApi};
 
@@ -87,9 +87,9 @@ impl Function {
         log::to_cloudwatch(&telemetry);
         settings::log(&server);
         let hook = server.on_shutdown.take();
-        let (router, app) = assemble(server, REAL, REAL);
         #[cfg(feature = "tasks")]
-        self_invocation::enable(&app);
+        self_invocation::enable(&mut server);
+        let (router, app) = assemble(server, REAL, REAL);
         let deduplication = Arc::clone(&app.engine.deduplication);
         shutdown::register(hook, deduplication, &telemetry).await;
         // Lambda gives a function its full CPU power until the function requests the first event,

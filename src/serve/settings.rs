@@ -44,9 +44,17 @@ fn fill(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     server.allowed_origins.get_or_insert(origins);
     or_read(&mut server.events, || event_kinds("TOOLS_EVENTS"))?;
     or_read(&mut server.streaming, || event_kinds("TOOLS_STREAMING"))?;
-    or_read(&mut server.explorer, || yes_or_no("TOOLS_EXPLORER"))?;
-    if server.explorer.unwrap_or_default() && !cfg!(feature = "explorer") {
-        return without_feature("TOOLS_EXPLORER=yes", "explorer");
+    let features = [
+        (&mut server.explorer, "explorer", cfg!(feature = "explorer")),
+        (&mut server.openapi, "openapi", cfg!(feature = "openapi")),
+        (&mut server.tasks, "tasks", cfg!(feature = "tasks")),
+    ];
+    for (setting, feature, is_compiled) in features {
+        let name = format!("TOOLS_{}", feature.to_uppercase());
+        or_read(setting, || yes_or_no(&name))?;
+        if setting.unwrap_or_default() && !is_compiled {
+            return without_feature(&format!("{name}=yes"), feature);
+        }
     }
     or_read(&mut server.secrets, || stores::secrets(on_lambda).map(Some))?;
     or_read(&mut server.idempotency, || stores::calls().map(Some))?;

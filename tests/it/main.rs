@@ -25,6 +25,7 @@ mod direct;
 mod documents;
 #[cfg(feature = "explorer")]
 mod explorer;
+mod features;
 mod idempotency;
 mod inputs;
 mod leaks;

@@ -29,6 +29,7 @@ pub mod auth;
 mod http_client;
 #[cfg_attr(not(feature = "oauth"), path = "oauth/off.rs")]
 pub mod oauth;
+#[cfg(feature = "oauth")]
 pub mod pages;
 mod public_url;
 pub mod secrets;

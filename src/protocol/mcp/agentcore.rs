@@ -16,7 +16,7 @@ use crate::{
     call::{Background, Call},
     observe::request_log::RequestNames,
     protocol::{
-        admission::AppState,
+        app::AppState,
         codec::{EncodedRequest, Operation},
         driver::{self, EventCall},
         idempotency_key::{id_in, idempotency_key},

@@ -20,7 +20,9 @@ pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&
     if server.explorer.unwrap_or_default() {
         lines.push(format!("Explore and try the tools: {url}/"));
     }
-    for (method, path) in server.protocols.iter().flat_map(|it| it.routes()) {
+    let has_openapi = server.openapi.unwrap_or_default();
+    let routes = server.protocols.iter();
+    for (method, path) in routes.flat_map(|it| it.routes(has_openapi)) {
         lines.push(format!("  {:<4} {url}{path}", method.as_str()));
     }
     lines.push(callers(server, address));
@@ -208,7 +210,8 @@ mod tests {
             (&[Protocol::Mcp], "POST /mcp|claude mcp add ".to_owned()),
             (&[Protocol::OpenTool], opentool.to_owned()),
         ] {
-            let server = server().protocols(protocols.iter().copied());
+            let mut server = server().protocols(protocols.iter().copied());
+            server.openapi = Some(cfg!(feature = "openapi"));
             let text = greeting_of(&server).replace("http://127.0.0.1:9000", "");
             let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
             let lines: Vec<_> = lines.split('|').collect();

@@ -42,6 +42,8 @@ pub(in crate::serve) fn log(server: &Server) {
         allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
         events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
         explorer = server.explorer.unwrap_or_default(),
+        openapi = server.openapi.unwrap_or_default(),
+        tasks = server.tasks.unwrap_or_default(),
         metrics = server.metrics,
         max_request_size = server.max_request_size,
         "settings in force"

@@ -112,6 +112,7 @@ fn the_public_api_is_the_recorded_one() {
         "lambda_tools_accounts",
         "lambda_tools_client",
         "lambda_tools_openapi",
+        "lambda_tools_explorer",
         "lambda_tools",
     ];
     let changes: Vec<_> = crates.into_iter().flat_map(changes_in).collect();

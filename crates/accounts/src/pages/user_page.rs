@@ -5,12 +5,16 @@
 //! security policy admits it by its hash. Text from others, such as a user's id, is escaped, and
 //! isolated where its direction would reorder the text next to it.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
     HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE},
+    header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+        SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    },
 };
+use sha2::{Digest, Sha256};
 
-use super::{hash_source, html_response};
 use crate::oauth::{ConsentPage, RequestedScope};
 
 const STYLE: &str = include_str!("style.css");
@@ -64,12 +68,24 @@ impl Page<'_> {
         referrer: &str,
         shown: ShownServer<'_>,
     ) -> Response<String> {
+        let style = Sha256::digest(format!("{STYLE}{}", self.style));
         let policy = format!(
-            "default-src 'none'; style-src {}; base-uri 'none'; form-action {form_action}; \
+            "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action {form_action}; \
              frame-ancestors 'none'",
-            hash_source(&format!("{STYLE}{}", self.style))
+            BASE64_STANDARD.encode(style)
         );
-        html_response(self.html(shown), &policy, referrer)
+        let mut response = Response::new(self.html(shown));
+        for (name, value) in [
+            (CONTENT_SECURITY_POLICY, &*policy),
+            (CONTENT_TYPE, "text/html; charset=utf-8"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (REFERRER_POLICY, referrer),
+            (CACHE_CONTROL, "no-store"),
+        ] {
+            let value = HeaderValue::try_from(value).expect("our own policies are ASCII");
+            response.headers_mut().insert(name, value);
+        }
+        response
     }
 
     /// Returns the response with this page, which asks for consent. A client that is not reached over

@@ -129,11 +129,6 @@ impl Deduplication {
         self.idempotency.store.is_some()
     }
 
-    /// Returns true if all instances of a function remember the same calls.
-    pub fn is_shared(&self) -> bool {
-        self.idempotency.shared_store().is_some()
-    }
-
     /// Returns true if the store can keep a field of this many bytes.
     pub fn can_keep(&self, bytes: usize) -> bool {
         // Encryption adds a nonce and a tag.

@@ -1,5 +1,42 @@
 // The start: loads the list of tools, asks for a credential if it is needed, and follows the address.
 
+import { announce, button, byId, counted, decoded, h, newId } from './dom.js';
+import { hasCredential, isSendable, jsonOf, send, setCredential } from './server.js';
+import { toolView } from './tool.js';
+
+/** The versions of each tool, newest first, in the order of the server. */
+function versionsByTool(tools) {
+  const byTool = Map.groupBy(tools, (tool) => tool.id.split('@')[0]);
+  for (const versions of byTool.values()) {
+    versions.sort((one, other) => Number(other.is_newest) - Number(one.is_newest) ||
+      other.version.localeCompare(one.version, 'en', { numeric: true }));
+  }
+  return byTool;
+}
+
+const firstSentence = (text) => text.split(/(?<=[.!?])\s|\n/)[0];
+
+const isFound = ([newest], words) => {
+  const text = `${newest.id} ${newest.name} ${newest.title ?? ''} ${newest.description}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+};
+
+/** Shows the tools that match the search. */
+function showList(byTool, currentId) {
+  const words = byId('search').value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = [...byTool].filter(([, versions]) => isFound(versions, words));
+  const toolkits = Map.groupBy(found, ([, [newest]]) => newest.toolkit);
+  const [current] = (currentId ?? '').split('@');
+  const link = ([qualified, [newest, ...older]]) => h('li', {},
+    h('a', { href: `#${newest.id}`, 'aria-current': qualified === current ? 'true' : null },
+      h('span', { class: 'name' }, qualified.split('.').slice(1).join('.'),
+        older.length > 0 && h('small', {}, ` ${older.length + 1} versions`)),
+      h('span', { class: 'summary' }, firstSentence(newest.description))));
+  byId('list').replaceChildren(...[...toolkits].map(([name, tools]) =>
+    h('section', {}, h('h2', {}, name), h('ul', {}, ...tools.map(link)))));
+  byId('found').textContent = words.length ? `${counted(found.length, 'tool')} found` : counted(found.length, 'tool');
+}
+
 /** Matches a window in which the style puts the tool below the list, or in its place. */
 const narrow = matchMedia('(max-width: 700px)');
 
@@ -19,7 +56,7 @@ function askForCredential(message) {
       input.focus();
       return;
     }
-    credential = given;
+    setCredential(given);
     input.value = '';
     await load();
   };
@@ -48,11 +85,11 @@ function showAlone(element) {
 
 /** Loads the list of tools and shows it. */
 async function load() {
-  const hadCredential = credential !== '';
+  const hadCredential = hasCredential();
   const response = await send('explorer.json');
   const listing = jsonOf(response);
   if (response.status === 401 || response.status === 403) {
-    credential = '';
+    setCredential('');
     askForCredential(hadCredential ? 'The server does not accept this credential.' : null);
   } else if (response.status !== 200 || !Array.isArray(listing?.tools)) {
     const reason = response.problem ?? listing?.developer_message ?? `status ${response.status}`;
@@ -84,18 +121,10 @@ function showListing(listing) {
 
 const focusTool = () => (byId('tool') ?? byId('main')).focus();
 
-/** The id in the address, such as `#Toolkit.Tool@1.0.0`; empty if there is none. */
-function addressedTool() {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return '';
-  }
-}
-
 /** Shows the tool in the address, or else the first one; returns its id. One that is shown keeps its input. */
 function showAddress(byTool, listing, before) {
-  const id = addressedTool();
+  // Such as `#Toolkit.Tool@1.0.0`; empty if there is none.
+  const id = decoded(location.hash.slice(1)) ?? '';
   // On a narrow screen, it would be below a list that is long unless there is only one tool.
   const isFirst = !id && (byTool.size === 1 || !narrow.matches);
   const [versions] = isFirst ? byTool.values() : [byTool.get(id.split('@')[0])];
@@ -118,7 +147,7 @@ byId('skip').addEventListener('click', (event) => {
   byId('main').focus();
 });
 byId('forget').addEventListener('click', () => {
-  credential = '';
+  setCredential('');
   askForCredential(null);
 });
 load();

@@ -1,17 +1,23 @@
 // Requests to this server, and to no other. The credential is kept in this variable only.
 
+import { jsonIn } from './json.js';
+
 let credential = '';
 
-/** The page's own location without the page: `/` at the end, also if the browser's address lacks it. */
-const BASE = `${location.origin}${location.pathname.replace(/\/*$/, '')}/`;
+export const hasCredential = () => credential !== '';
 
-const urlOf = (path) => `${BASE}${path}`;
+export const setCredential = (given) => { credential = given; };
+
+/** The page's own location without the page: `/` at the end, also if the browser's address lacks it. */
+export const BASE = `${location.origin}${location.pathname.replace(/\/*$/, '')}/`;
+
+export const urlOf = (path) => `${BASE}${path}`;
 
 /** A header's value may have only these characters. */
-const isSendable = (text) => /^[\x21-\x7e]+$/.test(text);
+export const isSendable = (text) => /^[\x21-\x7e]+$/.test(text);
 
 /** Sends a request; the result has a status of 0 if there was no response. */
-async function send(path, { method = 'GET', headers = {}, body } = {}) {
+export async function send(path, { method = 'GET', headers = {}, body } = {}) {
   const sent = credential ? { ...headers, authorization: `Bearer ${credential}` } : headers;
   const begun = performance.now();
   try {
@@ -25,13 +31,7 @@ async function send(path, { method = 'GET', headers = {}, body } = {}) {
   }
 }
 
-const headerOf = (response, name) => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
+export const headerOf = (response, name) => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
 
 /** The body of a response as JSON; undefined if it is anything else. */
-function jsonOf(response) {
-  try {
-    return parseJson(response.text);
-  } catch {
-    return undefined;
-  }
-}
+export const jsonOf = (response) => jsonIn(response.text);

@@ -1,5 +1,14 @@
 // One tool: what a model reads about it, a form for a call, and the result.
 
+import { pretty, record } from './json.js';
+import { announce, codeBlock, counted, h, newId } from './dom.js';
+import { field } from './controls.js';
+import { editorFor } from './editor.js';
+import { send } from './server.js';
+import { outcomeOf, PROTOCOLS, requestOf } from './protocols.js';
+import { copiesFor } from './copies.js';
+import { inSeconds, requestsIn, resultOf } from './result.js';
+
 /** A radio group. `options` are [value, label, isDisabled]. */
 function radios(legend, name, options, onchange) {
   const group = newId();
@@ -107,7 +116,7 @@ function headOf(tool, versions, listing) {
 }
 
 /** The view of one version of a tool. */
-function toolView(tool, versions, listing) {
+export function toolView(tool, versions, listing) {
   const editor = editorFor(tool.input_schema);
   const context = contextFor(tool);
   const usable = ([id]) => PROTOCOLS[id].anyVersion || tool.is_newest;

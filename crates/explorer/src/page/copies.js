@@ -1,6 +1,10 @@
 // A call in other formats, to paste elsewhere. They have placeholders in place of credentials, secrets and
 // tokens.
 
+import { isObject, pretty } from './json.js';
+import { announce, button, h, newId } from './dom.js';
+import { urlOf } from './server.js';
+
 const KEY = 'YOUR_KEY';
 
 const COPIES = {
@@ -98,7 +102,7 @@ function eventCopy(request, listing) {
 }
 
 /** The section with the copies. `requestNow` makes the request that the form describes. */
-function copiesFor(listing, requestNow) {
+export function copiesFor(listing, requestNow) {
   const hasMcp = listing.protocols.includes('Mcp');
   const available = Object.entries(COPIES).filter(([, copy]) => hasMcp || !copy.needsMcp);
   const options = available.map(([id, { label }]) => h('option', { value: id }, label));

@@ -1,5 +1,8 @@
 // JSON Schema: what kind of control a schema needs, and its limits in words.
 
+import { isObject, isRaw, isSame, own, record, typeOf } from './json.js';
+import { counted, decoded } from './dom.js';
+
 /** The longest chain of references that is followed. */
 const MAX_REFERENCES = 20;
 
@@ -18,14 +21,10 @@ function resolved(schema, root) {
 /** The place that a JSON Pointer in a reference names; undefined for other references. */
 function targetOf(reference, root) {
   if (!/^#(\/|$)/.test(reference)) return undefined;
-  try {
-    const names = decodeURIComponent(reference.slice(1)).split('/').slice(1);
-    const name = (text) => text.replaceAll('~1', '/').replaceAll('~0', '~');
-    return names.reduce((place, text) =>
-      (Array.isArray(place) ? place[Number(text)] : own(place, name(text))), root);
-  } catch {
-    return undefined; // an invalid percent encoding
-  }
+  const names = decoded(reference.slice(1))?.split('/').slice(1);
+  const name = (text) => text.replaceAll('~1', '/').replaceAll('~0', '~');
+  return names?.reduce((place, text) =>
+    (Array.isArray(place) ? place[Number(text)] : own(place, name(text))), root);
 }
 
 /** Both schemas' rules for one value; the second one's where they differ. */
@@ -41,7 +40,7 @@ function merged(one, other) {
 const isNullSchema = (schema) => schema.type === 'null' || ('const' in schema && schema.const === null);
 
 /** A schema without references, `allOf` and null, and whether null is allowed. */
-function plainSchema(given, root) {
+export function plainSchema(given, root) {
   let schema = resolved(given, root);
   let nullable = schema.nullable === true;
   if (Array.isArray(schema.allOf)) {
@@ -75,7 +74,7 @@ function plainSchema(given, root) {
 }
 
 /** The branches that a value may have, each with the rules that they share. */
-function branchesOf(schema, root) {
+export function branchesOf(schema, root) {
   const { oneOf, anyOf, ...shared } = schema;
   return (oneOf ?? anyOf).map((branch) => {
     const { description, ...rules } = shared;
@@ -84,7 +83,7 @@ function branchesOf(schema, root) {
 }
 
 /** The index of the branch that fits a value best: first by its constants and its type, then by its properties. */
-function closestBranch(branches, value) {
+export function closestBranch(branches, value) {
   const costs = branches.map((branch) => costOf(branch, value));
   return costs.indexOf(Math.min(...costs));
 }
@@ -104,7 +103,7 @@ function costOf(branch, value) {
 const isScalar = (value) => value === null || typeof value !== 'object' || isRaw(value);
 
 /** The values of a choice among constants, each with its description; null if it is anything else. */
-function constantsOf(schema, root) {
+export function constantsOf(schema, root) {
   if (Array.isArray(schema.enum) && schema.enum.every(isScalar)) return schema.enum.map((value) => ({ value }));
   if (schema.type === 'boolean') return [{ value: true }, { value: false }];
   const branches = schema.oneOf ?? schema.anyOf;
@@ -118,7 +117,7 @@ function constantsOf(schema, root) {
 }
 
 /** The kind of control for a plain schema. */
-function kindOf(schema, root) {
+export function kindOf(schema, root) {
   if ('const' in schema) return 'fixed';
   if (constantsOf(schema, root)) return 'constants';
   if (Array.isArray(schema.oneOf ?? schema.anyOf)) return 'branches';
@@ -131,7 +130,7 @@ function kindOf(schema, root) {
   return ['string', 'number', 'integer'].includes(schema.type) ? schema.type : 'json';
 }
 
-const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+export const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** "1 to 40 characters" */
 function range(least, most, one, many) {
@@ -152,7 +151,7 @@ function numberRange({ minimum: least, maximum: most, exclusiveMinimum: above, e
 }
 
 /** A schema's limits in words. */
-function limitsOf(schema) {
+export function limitsOf(schema) {
   const types = Array.isArray(schema.type) ? schema.type.join(' or ') : schema.type;
   const parts = [
     ['integer', 'number'].includes(types) && types,
@@ -171,7 +170,7 @@ function limitsOf(schema) {
 }
 
 /** The name of one of several branches. */
-function branchName(branch, number) {
+export function branchName(branch, number) {
   const properties = Object.entries(branch.properties ?? {});
   const constant = properties.map(([, value]) => own(value, 'const')).find((value) => typeof value === 'string');
   const required = branch.required ?? [];

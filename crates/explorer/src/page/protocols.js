@@ -1,21 +1,23 @@
 // The protocols: requests of a call, and what the responses say. A response is read into an outcome:
 // {kind: 'value' | 'failure' | 'rejection' | 'question', …}, or 'unreadable' if the page cannot do so.
 
+import { isObject } from './json.js';
+import { plainSchema } from './schema.js';
+import { headerOf, jsonOf } from './server.js';
+
 const MCP_REVISION = '2026-07-28';
 const MCP_META = 'io.modelcontextprotocol';
 
 const JSON_TYPE = ['content-type', 'application/json'];
 
-const PROTOCOLS = {
+export const PROTOCOLS = {
   Oxp: { label: 'OXP', path: 'tools/call', anyVersion: true, request: oxpRequest, read: oxpOutcome },
   Mcp: { label: 'MCP', path: 'mcp', anyVersion: false, request: mcpRequest, read: mcpOutcome },
-  OpenTool: {
-    label: 'OpenTool', path: 'opentool/call', anyVersion: false, request: openToolRequest, read: openToolOutcome,
-  },
+  OpenTool: { label: 'OpenTool', path: 'opentool/call', anyVersion: false, request: openToolRequest, read: openToolOutcome },
 };
 
 /** The parts of a request. `call` has the input, the call id, the user, secrets and tokens. */
-function requestOf(protocol, tool, call) {
+export function requestOf(protocol, tool, call) {
   const { path, request } = PROTOCOLS[protocol];
   const { headers, body } = request(tool, call);
   return { method: 'POST', path, headers: [JSON_TYPE, ...headers], body };
@@ -50,7 +52,7 @@ function openToolRequest(tool, { input, callId }) {
 }
 
 /** The outcome of a response: that of its protocol, and what all of them have. */
-function outcomeOf(protocol, tool, response) {
+export function outcomeOf(protocol, tool, response) {
   const body = jsonOf(response);
   const common = {
     isReplay: headerOf(response, 'idempotent-replay') === 'true',

@@ -1,10 +1,10 @@
-// Elements. All data becomes text nodes and attribute values: nothing here parses markup.
+// Elements, and texts about them. All data becomes text nodes and attribute values: nothing here parses markup.
 
 let lastId = 0;
-const newId = () => `e${(lastId += 1)}`;
+export const newId = () => `e${(lastId += 1)}`;
 
 /** An element. Attributes that begin with `on` are listeners; `false` and `null` leave one out. */
-function h(tag, attributes = {}, ...children) {
+export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
@@ -15,25 +15,32 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-const byId = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 
-const button = (text, onclick, more = {}) => h('button', { type: 'button', onclick, ...more }, text);
+export const button = (text, onclick, more = {}) => h('button', { type: 'button', onclick, ...more }, text);
 
 /** Tells people who cannot see the page. */
-function announce(text) {
-  byId('status').textContent = text;
-}
+export const announce = (text) => { byId('status').textContent = text; };
 
 /** Tells the form that a value has changed without typing. */
-const changed = (element) => element.dispatchEvent(new Event('input', { bubbles: true }));
+export const changed = (element) => element.dispatchEvent(new Event('input', { bubbles: true }));
 
-const firstControl = (element) =>
+export const firstControl = (element) =>
   (element.matches('input, select, textarea, button') ? element
     : element.querySelector('input:not(:disabled), select:not(:disabled), textarea:not(:disabled), button:not(:disabled)'));
 
 /** Text that scrolls, also with the keyboard. */
-const codeBlock = (text, label) =>
+export const codeBlock = (text, label) =>
   h('pre', { tabindex: '0', role: 'region', 'aria-label': label }, h('code', {}, text));
 
 /** `count` with the singular or the plural of a noun. */
-const counted = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
+export const counted = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
+
+/** A text without its percent encoding; undefined if that is invalid. */
+export function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

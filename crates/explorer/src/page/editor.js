@@ -1,7 +1,11 @@
 // The input of a call: a form and its JSON, which follow each other.
 
+import { jsonIn, parseJson, pretty, record } from './json.js';
+import { firstControl, h, newId } from './dom.js';
+import { controlFor, jsonControl, placeOf } from './controls.js';
+
 /** An editor for the input of one version of a tool. */
-function editorFor(schema) {
+export function editorFor(schema) {
   const control = rootControl(schema);
   const error = h('p', { class: 'error', id: newId() });
   const json = h('textarea', {
@@ -30,11 +34,8 @@ function editorFor(schema) {
     const problems = new Map();
     // A form without fields is an empty input.
     if (!isJson) return { value: control.read('', problems) ?? record(), problems };
-    try {
-      return { value: parseJson(json.value), problems };
-    } catch {
-      return { value: undefined, problems, isInvalidJson: true };
-    }
+    const value = jsonIn(json.value);
+    return { value, problems, isInvalidJson: value === undefined };
   };
   return {
     element: h('div', { class: 'views' },
@@ -42,10 +43,9 @@ function editorFor(schema) {
       h('div', { class: 'field json' }, h('label', { for: json.id }, 'Input as JSON'), json, error)),
     read,
     focusJson: () => json.focus(),
-    clear: () => places().forEach(([, place]) => place.show(null)),
     /** Shows errors at their fields; focuses the first one. Returns those that have no field. */
     show(errors) {
-      this.clear();
+      for (const [, place] of places()) place.show(null);
       const shownAt = new Map();
       const others = [];
       const byPath = new Map(places().reverse());
@@ -79,7 +79,7 @@ const isInvalid = (target) =>
   target.getAttribute('aria-invalid') === 'true' || target.matches('fieldset.invalid, .optional.invalid, .fixed.invalid');
 
 /** The place for a path, or for the closest value around it. */
-function placeFor(places, path) {
+export function placeFor(places, path) {
   for (let part = path; part; part = part.slice(0, Math.max(part.lastIndexOf('.'), part.lastIndexOf('['), 0))) {
     const place = places.get(part);
     if (place) return { path: part, place };
