@@ -89,11 +89,10 @@ impl Protocol {
     }
 
     fn mount(self, router: Router<Arc<AppState>>, app: &AppState) -> Router<Arc<AppState>> {
-        let has_openapi = app.has_openapi;
         match self {
-            Self::Oxp => driver::mount(router, OxpCodec::new(&app.info), has_openapi),
-            Self::Mcp => driver::mount(router, McpCodec::new(&app.info), has_openapi),
-            Self::OpenTool => driver::mount(router, OpenToolCodec::new(&app.info), has_openapi),
+            Self::Oxp => driver::mount(router, OxpCodec::new(&app.info), app),
+            Self::Mcp => driver::mount(router, McpCodec::new(&app.info), app),
+            Self::OpenTool => driver::mount(router, OpenToolCodec::new(&app.info), app),
         }
     }
 

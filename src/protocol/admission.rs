@@ -1,4 +1,4 @@
-//! The admission of requests: their caller and their body.
+//! The admission of requests and events: their origin, their caller and their body.
 
 use axum::{
     body::{Body, HttpBody},
@@ -9,9 +9,12 @@ use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{app::AppState, problem::UNDECODABLE, refusal::Refusal};
+use super::{app::AppState, codec::Purpose, problem::UNDECODABLE, refusal::Refusal};
 use crate::{
-    Caller, DEFAULT_TIMEOUT, arrival::Arrival, auth::CredentialRequest, call::rejection::Rejection,
+    Caller, DEFAULT_TIMEOUT,
+    arrival::Arrival,
+    auth::{AuthError, CredentialRequest},
+    call::rejection::Rejection,
 };
 
 /// The maximum size, in bytes, of a body that is read although there are no credentials.
@@ -26,19 +29,65 @@ pub(super) struct AuthenticatedRequest {
     pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
-impl AuthenticatedRequest {
-    /// Creates a request that needs no credentials; its body is not read.
-    pub(super) fn anonymous(request: Request) -> Self {
-        Self {
-            parts: request.into_parts().0,
-            body: Bytes::new(),
-            caller: Caller::Anyone,
-            room: None,
-        }
-    }
+/// The admission of an event's caller.
+pub(crate) enum Admission {
+    /// The platform has admitted this caller.
+    Admitted(Caller),
+    /// The server checks these credentials.
+    Credentials(HeaderMap),
 }
 
 impl AppState {
+    /// Admits a request to a route. A health check needs no credentials, and its body is not read; others
+    /// have to come from no web page, or from an allowed one.
+    pub(super) async fn admit_to(
+        &self,
+        purpose: Purpose,
+        request: Request,
+        arrival: &Arrival,
+        is_health_check: fn(&[u8]) -> bool,
+    ) -> Result<AuthenticatedRequest, Refusal> {
+        if purpose == Purpose::Health {
+            return Ok(AuthenticatedRequest {
+                parts: request.into_parts().0,
+                body: Bytes::new(),
+                caller: Caller::Anyone,
+                room: None,
+            });
+        }
+        if !self.allows_origin(request.headers(), arrival.invocation.base_url.as_deref()) {
+            return Err(Refusal::ForbiddenOrigin);
+        }
+        self.admit(request, arrival, is_health_check).await
+    }
+
+    /// Admits the caller of an event, and its body.
+    pub(super) async fn admit_event(
+        &self,
+        request: http::Request<Bytes>,
+        admission: Admission,
+        arrival: &Arrival,
+    ) -> Result<AuthenticatedRequest, Refusal> {
+        let (parts, body) = request.into_parts();
+        let caller = match admission {
+            Admission::Admitted(caller) => caller,
+            Admission::Credentials(_) if !self.engine.auth.reads_headers() => {
+                return Err(AuthError::missing("the server checks no tokens").into());
+            }
+            Admission::Credentials(credentials) => self.caller_of(&credentials, arrival).await?,
+        };
+        let largest = self.max_request_size;
+        if body.len() > largest {
+            return Err(Refusal::TooLarge { largest });
+        }
+        Ok(AuthenticatedRequest {
+            room: self.room_for(body.len(), arrival).await?,
+            parts,
+            body,
+            caller,
+        })
+    }
+
     /// Authenticates a request, then reads its body. A health check needs no credentials.
     pub(super) async fn admit(
         &self,
@@ -72,7 +121,7 @@ impl AppState {
     }
 
     /// Waits for room for a body of this size, within the call's time.
-    pub(super) async fn room_for(
+    async fn room_for(
         &self,
         size: usize,
         arrival: &Arrival,
@@ -82,11 +131,7 @@ impl AppState {
         self.large_bodies.room_for(size, limit).await
     }
 
-    pub(super) async fn caller_of(
-        &self,
-        headers: &HeaderMap,
-        arrival: &Arrival,
-    ) -> Result<Caller, Refusal> {
+    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
         // IAM has decided who may invoke the function itself.
         if let Some(invoker @ Caller::Invoker) = &arrival.invocation.caller {
             return Ok(invoker.clone());

@@ -14,34 +14,31 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, request::Parts};
+use http::Method;
 use http_body_util::{BodyExt, Collected};
 
+pub(crate) use super::admission::Admission;
 use super::{
-    admission::AuthenticatedRequest,
     app::AppState,
     codec::{Codec, Purpose},
-    cors::Reader,
-    exchange::{Exchange, log_refusal},
-    refusal::Refusal,
+    cors,
+    exchange::{self, Exchange},
 };
 use crate::{
-    Caller, StoreError,
+    StoreError,
     arrival::{Arrival, Invocation},
-    auth::AuthError,
     call::background::Ticket,
     idempotency::deduplication::task::NotStarted,
-    observe::request_log::RequestLog,
 };
 
 /// Adds the routes of a protocol.
 pub(super) fn mount<P: Codec>(
     router: Router<Arc<AppState>>,
     protocol: P,
-    has_openapi: bool,
+    app: &AppState,
 ) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
-    let routes = P::DECLARATION.routes(has_openapi);
+    let routes = P::DECLARATION.routes(app.has_openapi);
     let all = routes.chain(P::DECLARATION.aliases);
     all.fold(router, |router, route| {
         let handler = |purpose: Purpose| {
@@ -69,19 +66,13 @@ async fn serve<P: Codec>(
     purpose: Purpose,
     request: Request,
 ) -> Response {
-    let reader = Reader::of(&app, &request);
-    if let Some(preflight) = reader.preflight(&request) {
-        return reader.share(preflight);
-    }
-    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-    let base = arrival.invocation.base_url.as_deref();
-    let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
-    let admitted = match purpose {
-        Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
-        _ if !app.allows_origin(request.headers(), base) => Err(Refusal::ForbiddenOrigin),
-        _ => app.admit(request, &arrival, P::is_health_check).await,
+    let serve = async |request: Request| {
+        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+        let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
+        let admitted = app.admit_to(purpose, request, &arrival, P::is_health_check);
+        exchange.respond(admitted.await).await
     };
-    reader.share(exchange.respond(admitted).await)
+    cors::share(&app, request, serve).await
 }
 
 /// An event that is a call by itself, and what its invoker sent besides it.
@@ -91,14 +82,6 @@ pub(crate) struct EventCall {
     pub(crate) invocation: Invocation,
 }
 
-/// The admission of an event's caller.
-pub(crate) enum Admission {
-    /// The platform has admitted this caller.
-    Admitted(Caller),
-    /// The server checks these credentials.
-    Credentials(HeaderMap),
-}
-
 /// Answers an event. `span` is the name of its span.
 pub(super) async fn answer<P: Codec>(
     app: &Arc<AppState>,
@@ -106,44 +89,14 @@ pub(super) async fn answer<P: Codec>(
     span: &'static str,
     call: EventCall,
 ) -> Bytes {
-    let arrival = Arrival {
-        at: app.engine.clock.instant(),
-        invocation: Arc::new(call.invocation),
-    };
-    let (parts, body) = call.request.into_parts();
+    let arrival = Arrival::of(app.engine.clock.instant(), call.invocation);
     let (protocol, purpose) = (Arc::new(protocol), Purpose::Event(span));
-    let exchange = Exchange::begin(app, protocol, &arrival, &parts.headers, purpose);
-    let admitted = admit(app, parts, body, call.admission, &arrival).await;
+    let exchange = Exchange::begin(app, protocol, &arrival, call.request.headers(), purpose);
+    let admitted = app.admit_event(call.request, call.admission, &arrival);
     // Boxed because it is large, and each function around it would move it.
-    let response = Box::pin(exchange.respond(admitted)).await;
+    let response = Box::pin(exchange.respond(admitted.await)).await;
     let body = response.into_body().collect().await;
     body.map(Collected::to_bytes).unwrap_or_default()
-}
-
-async fn admit(
-    app: &AppState,
-    parts: Parts,
-    body: Bytes,
-    admission: Admission,
-    arrival: &Arrival,
-) -> Result<AuthenticatedRequest, Refusal> {
-    let caller = match admission {
-        Admission::Admitted(caller) => caller,
-        Admission::Credentials(_) if !app.engine.auth.reads_headers() => {
-            return Err(AuthError::missing("the server checks no tokens").into());
-        }
-        Admission::Credentials(credentials) => app.caller_of(&credentials, arrival).await?,
-    };
-    let largest = app.max_request_size;
-    if body.len() > largest {
-        return Err(Refusal::TooLarge { largest });
-    }
-    Ok(AuthenticatedRequest {
-        room: app.room_for(body.len(), arrival).await?,
-        parts,
-        body,
-        caller,
-    })
 }
 
 /// Performs the task of a ticket, unless it has been started before. Returns false if there is no such
@@ -153,30 +106,12 @@ pub(crate) async fn perform(
     ticket: &Ticket,
     invocation: Invocation,
 ) -> Result<bool, StoreError> {
-    let engine = &app.engine;
-    let arrival = Arrival {
-        at: engine.clock.instant(),
-        invocation: Arc::new(invocation),
-    };
-    let started = match engine.start(ticket, arrival.invocation.deadline).await {
-        Ok(started) => started,
-        Err(NotStarted::TooLate) => return Ok(true),
+    let arrival = Arrival::of(app.engine.clock.instant(), invocation);
+    match app.engine.start(ticket, arrival.invocation.deadline).await {
+        Ok(started) => exchange::perform(app, started, arrival).await,
+        Err(NotStarted::TooLate) => {}
         Err(NotStarted::Unknown) => return Ok(false),
         Err(NotStarted::Undecided(error)) => return Err(error),
-    };
-    let headers = &started.headers;
-    let span = Some("task");
-    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "call", span);
-    log.set_trace(headers, started.call.trace_id.as_deref());
-    log.set_caller("task", &started.caller);
-    let called = engine.call(started.call, arrival, started.caller, &mut log.trail);
-    match called.await {
-        Ok(outcome) => log.write_call(&outcome.summary()),
-        Err(rejection) => {
-            let refusal = Refusal::from(rejection);
-            log_refusal(&refusal, &mut log);
-            engine.end_task(started.claim, refusal.into()).await;
-        }
     }
     Ok(true)
 }

@@ -1,7 +1,7 @@
 //! The exchange of one request and its response, below the drivers: decoding, the engine, encoding
 //! and the log line.
 //!
-//! A driver admits a request in its own way. Everything after that is here, and the same for all
+//! A driver finds out what there is to admit. Everything after that is here, and the same for all
 //! protocols: size limits, the headers for replays and retries, and responses that are streams.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Caller,
     arrival::{Arrival, encoded_size, fits},
-    call::{Call, Outcome, rejection::Rejection},
+    call::{Call, Outcome, background::StartedTask, rejection::Rejection},
     observe::request_log::RequestLog,
     quotas::ExceededQuota,
     tool::reason::Reason,
@@ -96,8 +96,7 @@ impl<P: Codec> Exchange<P> {
                 let Some(chunks) = chunks.flatten() else {
                     return response.await;
                 };
-                let body = streamed(chunks, Box::pin(response)).await;
-                body.map_or_else(|whole| whole, streamed_reply::<P>)
+                streamed(chunks, Box::pin(response), streamed_reply::<P>).await
             }
             Operation::List => {
                 self.log.set_list();
@@ -224,7 +223,26 @@ impl<P: Codec> Exchange<P> {
     }
 }
 
-pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
+/// Performs a task that has been started. It was admitted when its call was handed over, and is logged
+/// like any other call.
+pub(super) async fn perform(app: &Arc<AppState>, started: StartedTask, arrival: Arrival) {
+    let (headers, span) = (&started.headers, Some("task"));
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "call", span);
+    log.set_trace(headers, started.call.trace_id.as_deref());
+    log.set_caller("task", &started.caller);
+    let engine = &app.engine;
+    let called = engine.call(started.call, arrival, started.caller, &mut log.trail);
+    match called.await {
+        Ok(outcome) => log.write_call(&outcome.summary()),
+        Err(rejection) => {
+            let refusal = Refusal::from(rejection);
+            log_refusal(&refusal, &mut log);
+            engine.end_task(started.claim, refusal.into()).await;
+        }
+    }
+}
+
+fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     let detail = match refusal {
         Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
         other => Wording::of(other).into_detail(),
@@ -260,11 +278,7 @@ impl Exchange<super::First> {
     }
 }
 
-pub(super) fn response_to_refused<P: Codec>(
-    protocol: &P,
-    format: &P::Format,
-    refusal: &Refusal,
-) -> Response {
+fn response_to_refused<P: Codec>(protocol: &P, format: &P::Format, refusal: &Refusal) -> Response {
     let (status, body) = protocol.refusal(format, refusal);
     let mut response = reply::<P>(status, body);
     let headers = response.headers_mut();
