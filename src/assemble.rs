@@ -8,6 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
+use tokio::sync::Semaphore;
 
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
@@ -18,9 +19,7 @@ use crate::{
     idempotency::{Idempotency, deduplication::Deduplication},
     oauth::{Broker, OAuth},
     observe::request_log::Observer,
-    protocol::{
-        self, app::AppState, listed_tools::ModelNames, origin::AllowedOrigins, room::LargeBodies,
-    },
+    protocol::{self, app::AppState, listed_tools::ModelNames, origin::AllowedOrigins},
     quotas::Quotas,
     secrets::{SecretCache, Secrets},
     tool::repeats::RepeatPolicy,
@@ -95,7 +94,7 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         wall_clock,
         max_request_size: server.max_request_size,
-        large_bodies: LargeBodies::new(server.max_request_size),
+        large_bodies: Arc::new(Semaphore::new(server.max_request_size)),
         events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
         streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,

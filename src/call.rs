@@ -16,7 +16,6 @@ pub(crate) mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -107,12 +106,10 @@ pub(crate) enum Background {
 }
 
 /// The context that the client sends in addition to the input.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Default)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
-    #[serde(with = "exposed")]
     pub(crate) tokens: BTreeMap<String, Secret>,
-    #[serde(with = "exposed")]
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// The user's answers to questions; `None` if the client cannot ask its user.
     pub(crate) answers: Option<Answers>,
@@ -309,29 +306,5 @@ fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
             version,
             available,
         },
-    }
-}
-
-/// Secrets in a text that is encrypted before it is stored.
-mod exposed {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::Secret;
-
-    pub(super) fn serialize<S: Serializer>(
-        secrets: &BTreeMap<String, Secret>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(secrets.iter().map(|(id, it)| (id, it.expose())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, Secret>, D::Error> {
-        let texts = BTreeMap::<String, String>::deserialize(deserializer)?;
-        let secrets = texts.into_iter().map(|(id, it)| (id, Secret::from(it)));
-        Ok(secrets.collect())
     }
 }

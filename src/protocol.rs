@@ -31,7 +31,6 @@ pub(crate) mod problem;
 mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
-pub(crate) mod room;
 mod sign_in;
 pub(crate) mod wording;
 

@@ -8,6 +8,7 @@
 mod sealed;
 
 use std::{
+    collections::BTreeMap,
     pin::{Pin, pin},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -27,7 +28,7 @@ use super::{
     Rejection, prepare::PreparedCall,
 };
 use crate::{
-    Caller, DEFAULT_TIMEOUT, Failure, StoreError,
+    Caller, DEFAULT_TIMEOUT, Failure, Secret, StoreError,
     auth::PermittedUsers,
     idempotency::{
         CallIdentity,
@@ -37,12 +38,14 @@ use crate::{
         },
         owner_of,
     },
+    json::JsonObject,
     text::{LONGEST_SHOWN, clipped},
     tool::{
         id::Selector,
         output::Output,
         parts::{TaskSupport, ToolParts},
         progress::{Follower, Progress},
+        question::Answers,
         reason::Reason,
         toolkit::{SelectedTool, ToolEntry},
     },
@@ -72,7 +75,7 @@ pub(crate) struct Ticket {
     code: Code,
 }
 
-/// A call as it is stored until its work starts.
+/// A call as it is encrypted, with its tokens and secrets, until its work starts.
 #[derive(Deserialize)]
 struct StoredCall {
     tool: String,
@@ -81,7 +84,10 @@ struct StoredCall {
     traceparent: Option<String>,
     input: Value,
     caller: Caller,
-    context: ClientContext,
+    user_id: Option<String>,
+    tokens: BTreeMap<String, String>,
+    secrets: BTreeMap<String, String>,
+    answers: Option<Answers>,
 }
 
 /// A task that has been started.
@@ -155,7 +161,12 @@ impl Engine {
         let call = Call {
             call_id: Some(stored.call_id),
             trace_id: stored.trace_id,
-            client_context: stored.context,
+            client_context: ClientContext {
+                user_id: stored.user_id,
+                tokens: secret(stored.tokens),
+                secrets: secret(stored.secrets),
+                answers: stored.answers,
+            },
             background: Background::Started(Box::new(claim.clone())),
             ..Call::new(selector, stored.input)
         };
@@ -187,6 +198,12 @@ impl Execution {
         if !self.is_handed_over() {
             return None;
         }
+        let exposed = |secrets: &BTreeMap<String, Secret>| -> JsonObject {
+            let texts = secrets
+                .iter()
+                .map(|(id, it)| (id.clone(), it.expose().into()));
+            texts.collect()
+        };
         let call = json!({
             "tool": self.entry.id.to_string(),
             "call_id": self.id,
@@ -194,7 +211,10 @@ impl Execution {
             "traceparent": self.spans.parent,
             "input": input,
             "caller": self.caller,
-            "context": context,
+            "user_id": context.user_id,
+            "tokens": exposed(&context.tokens),
+            "secrets": exposed(&context.secrets),
+            "answers": context.answers,
         });
         Some(call.to_string().into_bytes())
     }
@@ -325,6 +345,10 @@ impl PreparedCall {
             .await;
         Ok(outcome)
     }
+}
+
+fn secret(texts: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+    texts.into_iter().map(|(id, it)| (id, it.into())).collect()
 }
 
 fn limit_of(entry: &ToolEntry) -> Duration {

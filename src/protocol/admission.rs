@@ -1,5 +1,7 @@
 //! The admission of requests and events: their origin, their caller and their body.
 
+use std::{sync::Arc, time::Duration};
+
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -7,7 +9,10 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use super::{app::AppState, codec::Purpose, problem::UNDECODABLE, refusal::Refusal};
 use crate::{
@@ -127,8 +132,7 @@ impl AppState {
         arrival: &Arrival,
     ) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
         let left = arrival.invocation.time_left(self.engine.clock.now());
-        let limit = left.unwrap_or(DEFAULT_TIMEOUT);
-        self.large_bodies.room_for(size, limit).await
+        room_in(&self.large_bodies, size, left.unwrap_or(DEFAULT_TIMEOUT)).await
     }
 
     async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
@@ -160,5 +164,51 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge { largest }),
         Err(error) => Err(Refusal::malformed(UNDECODABLE, error.to_string())),
+    }
+}
+
+/// A body is large if it has more bytes than this. Others need no room.
+const LARGE: u32 = 32 * 1024;
+
+/// Waits for room for a body of this size, no longer than `limit`.
+///
+/// A value of JSON takes many times its size in memory while it is decoded and checked. So the
+/// bodies of which that is true at once have a limit in bytes, and the others wait.
+async fn room_in(
+    large_bodies: &Arc<Semaphore>,
+    size: usize,
+    limit: Duration,
+) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    if size <= LARGE {
+        return Ok(None);
+    }
+    let room = Arc::clone(large_bodies).acquire_many_owned(size);
+    let room = timeout(limit, room).await.ok().and_then(Result::ok);
+    room.map(Some).ok_or(Rejection::Busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn large_bodies_wait_for_room_and_small_ones_need_none() {
+        let bodies = Arc::new(Semaphore::new(100_000));
+        let room_for = |size, limit| room_in(&bodies, size, limit);
+        let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
+        let first = room_for(60_000, short).await.ok().flatten();
+        let busy = room_for(60_000, short).await.err();
+        let busy = busy.expect("there is no room for both");
+        assert!(matches!(busy, Rejection::Busy) && busy.is_temporary());
+        assert!(matches!(room_for(40_000, short).await, Ok(Some(_))));
+        assert!(matches!(room_for(32 * 1024, short).await, Ok(None)));
+        let release = async {
+            tokio::time::sleep(short).await;
+            drop(first);
+        };
+        let (next, ()) = tokio::join!(room_for(100_000, long), release);
+        assert!(matches!(next, Ok(Some(_))));
+        assert!(room_for(40_000, short).await.is_err());
     }
 }

@@ -6,6 +6,7 @@ use axum::response::Response;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 use http::Extensions;
 use http::HeaderMap;
+use tokio::sync::Semaphore;
 
 use super::{
     Protocol,
@@ -13,7 +14,6 @@ use super::{
     origin::AllowedOrigins,
     problem,
     refusal::Refusal,
-    room::LargeBodies,
     sign_in::sign_in,
 };
 #[cfg(any(feature = "oauth", feature = "oidc"))]
@@ -39,7 +39,8 @@ pub(crate) struct AppState {
     pub(crate) wall_clock: Clock,
     /// The maximum size of a body, in bytes.
     pub(crate) max_request_size: usize,
-    pub(crate) large_bodies: LargeBodies,
+    /// The room for large bodies, in bytes: for one of the maximum size, or for several that are smaller.
+    pub(crate) large_bodies: Arc<Semaphore>,
     pub(crate) allowed_origins: AllowedOrigins,
     /// Those that may read responses, if not all of these.
     pub(crate) readers: Option<AllowedOrigins>,
