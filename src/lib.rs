@@ -114,66 +114,52 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 // So do those in `pictures.md`, which contain the pictures: `tests/it/documents.rs` writes it.
 // The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
 // Some pages have examples that need a cargo feature.
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/agentcore.md"))]
-pub mod agentcore {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/architecture.md"))]
-pub mod architecture {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/callers.md"))]
-pub mod callers {}
+macro_rules! pages {
+    ($($module:ident $page:literal)*) => {$(
+        #[doc = concat!(include_str!("pages.md"), include_str!(concat!("../docs/", $page, ".md")))]
+        pub mod $module {}
+    )*};
+}
+pages! {
+    agentcore "agentcore"
+    architecture "architecture"
+    callers "callers"
+    containers "containers"
+    costs "costs"
+    environment "environment"
+    first_deployment "first-deployment"
+    guide_agentcore "guide-agentcore"
+    guide_api "guide-api"
+    guide_production "guide-production"
+    guide_tool "guide-tool"
+    lambda "lambda"
+    long_calls "long-calls"
+    mcp "mcp"
+    monitoring "monitoring"
+    operations "operations"
+    releasing "releasing"
+    security "security"
+    sign_in "sign-in"
+    tools "tools"
+    tried "tried"
+    troubleshooting "troubleshooting"
+}
 #[doc = include_str!("pages.md")]
 #[cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/clients.md"))]
 pub mod clients {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/containers.md"))]
-pub mod containers {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/costs.md"))]
-pub mod costs {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/environment.md"))]
-pub mod environment {}
 #[doc = include_str!("pages.md")]
 #[doc = concat!(include_str!("pictures.md"), include_str!("../docs/explorer.md"))]
 pub mod explorer {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/first-deployment.md"))]
-pub mod first_deployment {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-agentcore.md"))]
-pub mod guide_agentcore {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-api.md"))]
-pub mod guide_api {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-production.md"))]
-pub mod guide_production {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/guide-tool.md"))]
-pub mod guide_tool {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("pictures.md")]
 #[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/issuing-tokens.md"))]
 pub mod issuing_tokens {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/lambda.md"))]
-pub mod lambda {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/long-calls.md"))]
-pub mod long_calls {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/mcp.md"))]
-pub mod mcp {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/monitoring.md"))]
-pub mod monitoring {}
 #[doc = include_str!("pages.md")]
 #[cfg_attr(any(not(doctest), feature = "openapi"), doc = include_str!("../docs/openapi.md"))]
 pub mod openapi {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/operations.md"))]
-pub mod operations {}
 #[doc = include_str!("pages.md")]
 #[doc = concat!(include_str!("pictures.md"), include_str!("../docs/protocols.md"))]
 pub mod protocols {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/releasing.md"))]
-pub mod releasing {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/security.md"))]
-pub mod security {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/sign-in.md"))]
-pub mod sign_in {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/tools.md"))]
-pub mod tools {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/tried.md"))]
-pub mod tried {}
-#[doc = concat!(include_str!("pages.md"), include_str!("../docs/troubleshooting.md"))]
-pub mod troubleshooting {}
 #[doc = include_str!("pages.md")]
 #[doc = include_str!("pictures.md")]
 #[cfg_attr(any(not(doctest), feature = "oauth"), doc = include_str!("../docs/users.md"))]

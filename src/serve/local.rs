@@ -32,10 +32,7 @@ use crate::{
     Server,
     arrival::Invocation,
     assemble::{assemble, warm_up},
-    call::{
-        background::{HandOver, Ticket},
-        watch::Watch,
-    },
+    call::{background::Ticket, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::{Idempotency, owner_of},
     observe::{confidential::SHOWS_INPUTS, log, otlp::Telemetry},
@@ -64,14 +61,13 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     server.explorer.get_or_insert(cfg!(feature = "explorer"));
     server.openapi.get_or_insert(cfg!(feature = "openapi"));
     let (sender, tasks) = mpsc::unbounded_channel();
-    server.worker = server.tasks.unwrap_or_default().then(|| {
-        let hand_over: HandOver = Box::new(move |ticket, caller| {
+    if server.tasks.unwrap_or_default() {
+        server.worker = Some(Box::new(move |ticket, caller| {
             // It is received as long as the process runs.
             let _ = sender.send((ticket, owner_of(caller, None)));
             Box::pin(ready(Ok(())))
-        });
-        hand_over
-    });
+        }));
+    }
     let hook = server.on_shutdown.take();
     let grace_period = settings::get("SHUTDOWN_SECONDS")?.and_then(|it| it.parse().ok());
     let grace_period = grace_period.map_or(GRACE_PERIOD, Duration::from_secs);

@@ -8,7 +8,10 @@ use http::{
 };
 use serde_json::{Value, json};
 
-use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
+use crate::{
+    observe::spans::single,
+    protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, RpcError},
+};
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
@@ -160,7 +163,7 @@ pub(super) fn revision_of(
     params: &Value,
     meta: &Value,
 ) -> Result<Revision, ErrorResponse> {
-    let header = header_text(headers, &VERSION_HEADER);
+    let header = single(headers, &VERSION_HEADER);
     let named = &meta[VERSION];
     if named.is_null() {
         match header.map(Revision::parse) {
@@ -218,10 +221,10 @@ fn check_headers(
         }
         _ => None,
     };
-    let has_name = |name| repeats(header_text(headers, &NAME_HEADER), name);
+    let has_name = |name| repeats(single(headers, &NAME_HEADER), name);
     let mismatched = if !repeats(version_header, version) {
         "MCP-Protocol-Version"
-    } else if !repeats(header_text(headers, &METHOD_HEADER), method) {
+    } else if !repeats(single(headers, &METHOD_HEADER), method) {
         "Mcp-Method"
     } else if !name.is_none_or(has_name) {
         "Mcp-Name"
@@ -243,7 +246,7 @@ pub(super) fn check_arguments(
         };
         let header = HeaderName::try_from(format!("mcp-param-{suffix}"));
         let sent = header.as_ref().ok().filter(|it| headers.contains_key(*it));
-        let sent = sent.map(|it| header_text(headers, it));
+        let sent = sent.map(|it| single(headers, it));
         let matches = match (&input[name], sent) {
             (Value::Null, sent) => sent.is_none(),
             (_, None) => false,
@@ -273,14 +276,4 @@ fn repeats(header: Option<&str>, text: &str) -> bool {
                 .is_ok_and(|it| it == text.as_bytes()),
         }
     })
-}
-
-/// Returns the trimmed value of a header that occurs once.
-pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    if values.next().is_some() {
-        return None;
-    }
-    value.to_str().ok().map(str::trim)
 }
