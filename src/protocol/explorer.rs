@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use axum::{
-    Router,
+    Extension, Router,
     body::Body,
     extract::{Request, State},
     middleware::{Next, from_fn_with_state},
@@ -37,7 +37,10 @@ pub(crate) struct FromExplorer;
 /// same ones.
 pub(super) fn router(app: Arc<AppState>) -> Router {
     let data = Arc::clone(&app);
-    lambda_tools_explorer::router(async move |request: Request| listing(&data, &request))
+    let listing = async move |Extension(caller): Extension<Caller>, request: Request| {
+        listing(&data, &caller, &request)
+    };
+    lambda_tools_explorer::router(listing)
         .layer(from_fn_with_state(Arc::clone(&app), admitted))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
         .fallback(async move || app.not_found())
@@ -69,11 +72,10 @@ async fn admitted(State(app): State<Arc<AppState>>, request: Request, next: Next
     response
 }
 
-/// Returns the page's data.
-fn listing(app: &AppState, request: &Request) -> Response {
+/// Returns the page's data for a caller.
+fn listing(app: &AppState, caller: &Caller, request: &Request) -> Response {
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let largest = arrival.invocation.max_response_size();
-    let caller = request.extensions().get().unwrap_or(&Caller::Anyone);
     let body = to_json(&listing_of(app, largest, caller));
     if !fits(&body, largest) {
         return problem::internal_error(
