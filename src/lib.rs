@@ -259,8 +259,8 @@ pub mod oauth {
     //! even if their ids are equal. Give its URL to that user only: anyone who follows it and agrees
     //! lets tools use their account at the provider in that user's calls.
 
-    pub use lambda_tools_accounts::oauth::Provider;
     pub(crate) use lambda_tools_accounts::oauth::*;
+    pub use lambda_tools_accounts::oauth::{OAuth, Provider};
 }
 
 pub mod quotas {

@@ -115,8 +115,8 @@ impl LambdaFunction {
         Self::with(server.into(), FIXED)
     }
 
-    /// Creates the same function with other clocks: one for the time of day, one for durations.
-    #[doc(hidden)]
+    /// Creates the same function with other clocks, such as those of a simulation: `wall` returns the
+    /// time of day, `instant` points in time that durations are measured with.
     #[must_use]
     pub fn with_clocks(
         server: impl Into<Server>,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 
-use super::refusal::{Refusal, SignIn};
+use super::refusal::{Refusal, SignInHint};
 use crate::{Auth, PublicUrl, call::rejection::Rejection};
 
 /// The path of the metadata: RFC 9728, section 3.
@@ -55,7 +55,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns the same facts as a sentence; empty if nobody can sign in.
-pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
+pub(super) fn sentence(sign_in: Option<&SignInHint>) -> String {
     let url = sign_in.and_then(|it| it.metadata_url.as_deref());
     url.map_or_else(String::new, |url| {
         format!(" The identity provider that issues tokens is named at {url}.")
@@ -69,7 +69,7 @@ pub(super) fn sign_in(
     public_url: &PublicUrl,
     event_base: Option<&str>,
     resource_path: &str,
-) -> Option<Box<SignIn>> {
+) -> Option<Box<SignInHint>> {
     static HAS_WARNED: AtomicBool = AtomicBool::new(false);
     if !auth.has_issuers() {
         return None;
@@ -91,7 +91,7 @@ pub(super) fn sign_in(
     if !problem.is_empty() && !HAS_WARNED.swap(true, Ordering::Relaxed) {
         tracing::warn!("{problem}");
     }
-    Some(Box::new(SignIn {
+    Some(Box::new(SignInHint {
         // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
         // paths below the prefix reach the function. Clients take the URL as it is.
         metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),

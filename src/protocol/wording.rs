@@ -8,7 +8,7 @@ use std::time::Duration;
 use semver::Version;
 
 use super::{
-    refusal::{Refusal, SignIn},
+    refusal::{Refusal, SignInHint},
     sign_in::sentence,
 };
 use crate::{
@@ -78,7 +78,7 @@ impl Wording {
         Self::new("The tool ID is not valid", detail)
     }
 
-    pub(crate) fn rejected(rejection: &Rejection, sign_in: Option<&SignIn>) -> Self {
+    pub(crate) fn rejected(rejection: &Rejection, sign_in: Option<&SignInHint>) -> Self {
         match rejection {
             Rejection::WrongUser(detail) => {
                 Self::new("The credentials do not allow calls for this user", *detail)
@@ -184,7 +184,7 @@ fn wait_in_words(wait: Duration) -> String {
     counted(number, unit, &format!("{unit}s"))
 }
 
-fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
+fn unauthenticated(sign_in: Option<&SignInHint>) -> Wording {
     let detail = match sign_in {
         None => "Send an API key as OXP-API-Key or as Authorization: Bearer, or a JWT as the \
                  latter, whichever this server accepts."
@@ -201,7 +201,7 @@ fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
     Wording::new("The credentials are missing or not valid", detail)
 }
 
-fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignIn>) -> Wording {
+fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignInHint>) -> Wording {
     let source = sentence(sign_in);
     Wording::new(
         "The access token does not permit this call",

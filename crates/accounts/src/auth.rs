@@ -38,8 +38,8 @@ use sign_in::SignIn;
 
 /// The credentials that callers must send. `/health` never requires any.
 ///
-/// Each kind has a type: [`ApiKeys`], [`Jwt`](crate::Jwt), [`Oidc`](crate::Oidc),
-/// [`SignIn`](crate::SignIn) and [`Gateway`].
+/// Each kind has a type: [`ApiKeys`], [`Jwt`], [`Oidc`],
+/// [`SignIn`] and [`Gateway`].
 /// `Server::auth` takes one of them, or several that [`or`](Self::or)
 /// combines:
 ///
@@ -57,7 +57,7 @@ pub struct Auth {
     oidc: Vec<Oidc>,
     sign_in: Option<SignIn>,
     /// True if the platform's authentication is accepted.
-    pub accepts_gateway: bool,
+    accepts_gateway: bool,
     /// The scopes that a token must have for every call.
     scopes: Vec<String>,
 }
@@ -77,7 +77,7 @@ impl Auth {
 
     /// Accepts these credentials, too. Each kind keeps its rules; only [scopes](Self::scope) apply
     /// to all. [`Auth::none`] accepts no credentials, and adds nothing. Of several
-    /// [`SignIn`](crate::SignIn)s, the last one counts.
+    /// [`SignIn`]s, the last one counts.
     pub fn or(mut self, other: impl Into<Self>) -> Self {
         let other = other.into();
         self.keys.extend(other.keys);
@@ -157,6 +157,11 @@ impl Auth {
         self.jwt.iter().flat_map(Jwt::signers)
     }
 
+    /// Returns true if the platform's authentication is accepted.
+    pub fn accepts_gateway(&self) -> bool {
+        self.accepts_gateway
+    }
+
     /// Returns true if API keys are accepted.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
@@ -231,9 +236,9 @@ impl Auth {
         if self.is_open() || self.has_issuers() || self.accepts_gateway {
             return None;
         }
-        let kinds = [(self.has_keys(), "API key"), (self.has_jwt(), "JWT secret")];
-        let kinds = kinds.iter().filter(|(is_accepted, _)| *is_accepted);
-        let kinds: Vec<_> = kinds.map(|(_, name)| *name).collect();
+        let keys = self.has_keys().then_some("API key");
+        let secrets_of_jwt = self.has_jwt().then_some("JWT secret");
+        let kinds: Vec<_> = keys.into_iter().chain(secrets_of_jwt).collect();
         let kinds = alternatives(&kinds);
         let ids: Vec<_> = self.secrets().collect();
         let Some(first) = ids.first() else {
@@ -300,7 +305,7 @@ impl From<Gateway> for Auth {
 /// headers. An event without one is rejected.
 ///
 /// The user of a JWT that API Gateway has verified is the call's user, as with
-/// [`Oidc`](crate::Oidc).
+/// [`Oidc`].
 #[derive(Clone, Debug, Default)]
 pub struct Gateway(());
 

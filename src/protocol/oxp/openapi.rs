@@ -202,7 +202,7 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     let own = auth.sign_in().map(|_| "");
     let issuers = own.into_iter().chain(auth.issuer_urls()).zip(1..);
     schemes.extend(issuers.map(|(url, number)| issuer_scheme(url, number)));
-    if auth.accepts_gateway {
+    if auth.accepts_gateway() {
         let key = json!({
             "type": "apiKey", "in": "header", "name": "Authorization",
             "description": "The credentials that API Gateway or AWS IAM checks.",

@@ -1,6 +1,6 @@
 //! Access tokens of identity providers: JWTs that an issuer signs with a private key.
 //!
-//! The issuer's public keys are discovered from its URL. As in [`super::jwt`], `jsonwebtoken`
+//! The issuer's public keys are discovered from its URL. As for other JWTs, `jsonwebtoken`
 //! checks signatures; the claims are checked here, against the time of the call. References: RFC
 //! 9068; RFC 8725; `OpenID` Connect Discovery 1.0; RFC 8414.
 

@@ -26,7 +26,7 @@ pub struct Provider {
     pub(super) id: String,
     pub(crate) client_id: String,
     /// The id of the client secret.
-    pub secret: String,
+    pub(crate) secret: String,
     /// The issuer for `OpenID` discovery, unless the URLs are configured.
     pub(super) discovery: Option<String>,
     /// The URLs, once they are known.
@@ -34,7 +34,7 @@ pub struct Provider {
     pub(super) auth: AuthType,
     pub(super) transport: Transport,
     /// The scopes requested in addition to the tool's.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// The additional parameters of the authorization URL, with unique names.
     pub(super) parameters: Vec<(String, String)>,
     /// The name that users see, if it is not the id.

@@ -51,6 +51,13 @@ struct CacheState {
     due_for_unknown: Option<Instant>,
 }
 
+/// The keys for a token.
+struct KnownKeys {
+    set: Option<Arc<KeySet>>,
+    /// True if they should be fetched: they may be old, and a fetch is possible at the moment.
+    is_due: bool,
+}
+
 impl KeyCache {
     pub(in crate::auth) fn new(url: String) -> Self {
         Self {
@@ -76,7 +83,7 @@ impl KeyCache {
         clock: &Clock,
         left: Option<Duration>,
     ) -> Option<Arc<KeySet>> {
-        let (old, is_due) = self.lock().keys_for(kid, clock.instant());
+        let KnownKeys { set: old, is_due } = self.lock().keys_for(kid, clock.instant());
         let is_fetched_elsewhere = || old.is_some() && self.fetching.try_lock().is_err();
         if !is_due || is_fetched_elsewhere() {
             return old;
@@ -106,7 +113,8 @@ impl KeyCache {
     async fn refresh(self: Arc<Self>, kid: Option<String>, clock: Clock) -> Option<Arc<KeySet>> {
         let _one_at_a_time = self.fetching.lock().await;
         // Another call may have fetched them in the meantime.
-        let (old, is_due) = self.lock().keys_for(kid.as_deref(), clock.instant());
+        let known = self.lock().keys_for(kid.as_deref(), clock.instant());
+        let KnownKeys { set: old, is_due } = known;
         if !is_due {
             return old;
         }
@@ -155,16 +163,21 @@ impl CacheState {
         usable.map(|(set, _)| set)
     }
 
-    /// Returns the usable keys, unless they lack this one, and true if they should be fetched: they
-    /// may be old, and a fetch is possible at the moment.
-    fn keys_for(&self, kid: Option<&str>, now: Instant) -> (Option<Arc<KeySet>>, bool) {
+    /// Returns the usable keys, unless they lack this one.
+    fn keys_for(&self, kid: Option<&str>, now: Instant) -> KnownKeys {
         let is_due = |due: Option<Instant>| due.is_none_or(|due| now >= due);
-        match self.usable(now) {
-            // The issuer may have added the key since the last fetch.
-            Some(set) if kid.is_some_and(|kid| !set.has_key(kid)) => {
-                (None, is_due(self.due_for_unknown))
-            }
-            set => (set.cloned(), is_due(self.due)),
+        let usable = self.usable(now);
+        // The issuer may have added the key since the last fetch.
+        let has_key = |set: &&Arc<KeySet>| kid.is_none_or(|kid| set.has_key(kid));
+        let known = usable.filter(has_key);
+        let is_unknown_key = usable.is_some() && known.is_none();
+        KnownKeys {
+            set: known.cloned(),
+            is_due: is_due(if is_unknown_key {
+                self.due_for_unknown
+            } else {
+                self.due
+            }),
         }
     }
 }
