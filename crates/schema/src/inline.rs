@@ -1,5 +1,20 @@
-//! Schemas of a document as schemas of tools: without references, small, and with a description for
-//! each property.
+//! Schemas of a document, such as one of OpenAPI, as schemas of tools: without references, small, and
+//! with a description for each property.
+//!
+//! ```
+//! use lambda_tools_schema::{document::Document, inline::{Converter, Limits, say_in_words}};
+//! use serde_json::{Value, json};
+//!
+//! let document = Document::new(json!({"components": {"schemas": {
+//!     "Pet": {"type": "object", "properties": {"owner": {"$ref": "#/components/schemas/Person"}}},
+//!     "Person": {"type": "string", "minLength": 1, "example": "Ada"},
+//! }}}));
+//! let pet = document.at("#/components/schemas/Pet").unwrap();
+//! let mut schema = Value::Object(Converter::new(&document, Limits::ALL[0]).convert(pet, 1));
+//! say_in_words(&mut schema);
+//! let owner = json!({"type": "string", "minLength": 1, "description": "Owner. Example: Ada."});
+//! assert_eq!(schema, json!({"type": "object", "properties": {"owner": owner}}));
+//! ```
 //!
 //! References are inlined, because definitions of tools have none. Where a schema contains itself, or
 //! goes deeper than the limits allow, an object without properties takes its place: the API still
@@ -66,7 +81,7 @@ impl Limits {
     }
 }
 
-/// The conversion of the schemas of one operation.
+/// The conversion of the schemas of one input, which share the limits.
 pub struct Converter<'a> {
     document: &'a Document,
     limits: Limits,

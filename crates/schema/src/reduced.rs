@@ -32,6 +32,16 @@ pub enum SchemaFormat {
 
 /// Returns the schema reduced to the keywords of a format, with all branches of a union merged into
 /// one.
+///
+/// ```
+/// use lambda_tools_schema::reduced::{SchemaFormat, reduced};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": ["integer", "null"], "minimum": 1, "description": "A page."});
+/// let text = "A page. May also be null. Must be at least 1.";
+/// let expected = json!({"type": "integer", "description": text});
+/// assert_eq!(json!(reduced(schema, SchemaFormat::AgentCore)), expected);
+/// ```
 pub fn reduced(schema: Value, format: SchemaFormat) -> JsonObject {
     let kinds = kinds_of(&schema);
     let kind = kinds.iter().copied().find(|kind| *kind != "null");
