@@ -148,7 +148,7 @@ impl std::fmt::Display for TracePosition {
 }
 
 /// Returns the trimmed value of a header that occurs once.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: impl AsHeaderName) -> Option<&'a str> {
+pub(crate) fn single(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then(|| value.trim())

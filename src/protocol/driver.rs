@@ -38,8 +38,8 @@ pub(super) fn mount<P: Codec>(
     app: &AppState,
 ) -> Router<Arc<AppState>> {
     let protocol = Arc::new(protocol);
-    let routes = P::DECLARATION.routes(app.has_openapi);
-    let all = routes.chain(P::DECLARATION.aliases);
+    let own = P::DECLARATION.routes(app.has_openapi);
+    let all = own.chain(P::DECLARATION.aliases);
     all.fold(router, |router, route| {
         let handler = |purpose: Purpose| {
             let protocol = Arc::clone(&protocol);
