@@ -59,7 +59,7 @@ fn on_lambda_a_function_that_does_not_set_who_may_call_does_not_start() {
 }
 
 /// Wrong values of each kind, and settings that do not fit together, with what the error says.
-const INVALID: [&str; 38] = [
+const INVALID: [&str; 37] = [
     "ALLOWED_HOSTS=a b => ALLOWED_HOSTS has 'a b', which is not a host",
     "HOST=0.0.0.0 => no setting says who may call this server",
     "HOST=0.0.0.0 => TOOLS_AUTH=none lets anyone call",
@@ -81,7 +81,6 @@ const INVALID: [&str; 38] = [
     "TOOLS_JWT_SUBJECT_IS_USER=x => TOOLS_JWT_SUBJECT_IS_USER is 'x', but must be yes or no",
     "TOOLS_METRICS=x => TOOLS_METRICS is 'x', but must be cloudwatch or none",
     "TOOLS_METRICS_NAMESPACE=AWS/x => (TOOLS_METRICS_NAMESPACE)",
-    "TOOLS_OPENAPI=on => TOOLS_OPENAPI is 'on', but must be yes or no",
     "TOOLS_PUBLIC_URL=http://tools.example => must be an https:// URL",
     "TOOLS_QUOTAS=all=9/day,caller=9/week => TOOLS_QUOTAS has 'caller=9/week', but a quota is",
     "TOOLS_QUOTAS=caller+tool=9/day => the subject is all, caller, user, tool or tool:NAME; the window",
