@@ -234,6 +234,8 @@ fn hostile(path: &str) -> Vec<Response> {
     vec![
         moved(302, "https://169.254.169.254/latest"),
         moved(307, "http://127.0.0.1/"),
+        // To the next one, which counts as a request.
+        moved(302, "https://client.example/3.json"),
         answer(404, &[], valid()),
         answer(206, &[], valid()),
         answer(200, &[], endless()),
@@ -347,6 +349,48 @@ async fn a_host_has_global_addresses_and_a_valid_certificate() {
         assert_eq!(status, 400, "{what} {page}");
     }
     assert_eq!(hosts.requests(), 0);
+}
+
+/// An address is not looked up, so that no resolver could check it. `is_document_url` has more.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_document_is_fetched_from_an_address_or_another_port() {
+    let hosts = Hosts::with_a_client().await;
+    let server = serving(&hosts).await;
+    let port = hosts.address.port();
+    for host in ["127.0.0.1", "2130706433", "client.example"] {
+        let id = format!("https://{host}:{port}/client.json");
+        let (status, page) = server.opened(&id, &[]).await;
+        assert_eq!(status, 400, "{id} {page}");
+    }
+    assert_eq!(hosts.requests(), 0);
+}
+
+/// A document may name any redirect URI; users are sent to the safe ones only.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_document_makes_a_redirect_uri_safe() {
+    const UNSAFE: [&str; 5] = [
+        "http://client.example/callback",
+        "https://user@client.example/callback",
+        "https://client.example/callback#fragment",
+        "javascript:alert(1)",
+        "myapp://callback",
+    ];
+    let hosts = Hosts::start(async |path| {
+        answer(200, &[], document_at(&path, "redirect_uris", json!(UNSAFE)))
+    });
+    let hosts = hosts.await;
+    let server = serving(&hosts).await;
+    for uri in UNSAFE {
+        let (status, page) = server.opened(ID, &[("redirect_uri", uri)]).await;
+        assert_eq!(status, 400, "{uri} {page}");
+    }
+    // The document is read, and its owner may list one of them.
+    server.replace(|it| {
+        let listed = it.allow("anyone").client("myapp://callback");
+        with_document_client(listed, hosts.client())
+    });
+    let opened = server.opened(ID, &[("redirect_uri", "myapp://callback")]);
+    assert_eq!(opened.await.0, 200);
 }
 
 /// A published client with a metadata document. Those that register are tested with the deployed

@@ -40,6 +40,31 @@ async fn refresh_tokens_rotate_and_a_lost_response_is_repeated() {
     }
 }
 
+/// RFC 8707, 2.2: a refresh may name the resource of its session, and no other one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_is_for_the_resource_of_its_session() {
+    let server = Server::start().await;
+    let (client, tokens) = server.tokens(&alice()).await;
+    let (own, evil) = (
+        format!("{}/mcp", server.url),
+        format!("{}.evil.example", server.url),
+    );
+    for (resource, error) in [
+        ("https://other.example/mcp", Some("invalid_target")),
+        (&*evil, Some("invalid_target")),
+        (&*own, None),
+    ] {
+        let fields = [
+            ("grant_type", "refresh_token"),
+            ("client_id", &*client),
+            ("refresh_token", text(&tokens, "refresh_token")),
+            ("resource", resource),
+        ];
+        let (_, answer) = server.post_form("token", &fields).await;
+        assert_eq!(answer["error"].as_str(), error, "{resource} {answer}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_works_once_for_a_minute_and_its_reuse_ends_the_session() {
     let (server, client) = Server::with_client().await;

@@ -18,7 +18,7 @@ use crate::{
     clock::{Clock, FIXED},
     secrets::{SecretCache, Secrets},
     store::{
-        Change, Over,
+        Change, Over, PutOutcome, Write,
         memory::{Memory, MemoryLimits},
     },
 };
@@ -189,6 +189,27 @@ async fn users_of_two_callers_are_two_people() {
     let forgotten = broker.delete_rejected_grant(request("key A", "alice", &need), &rejected);
     assert!(forgotten.await.unwrap());
     assert_eq!(token("key A", "alice").await, None);
+}
+
+/// Whoever can write to the store cannot give one user's grant to another.
+#[tokio::test]
+async fn a_record_counts_only_under_its_own_id() {
+    let (broker, need) = (broker(), requirement());
+    save_grant(&broker, "", "alice").await;
+    let [alice, mallory] = ["alice", "mallory"].map(|it| grant_record_id("", it, "google"));
+    let store = &broker.settings.store;
+    let record = store.get(&alice).await.unwrap().unwrap();
+    let copy = Write {
+        id: &mallory,
+        record: &record,
+        over: Over::Nothing,
+        now: broker.clock.now(),
+    };
+    assert_eq!(store.put(copy).await, Ok(PutOutcome::Written));
+    for (user, has_token) in [("alice", true), ("mallory", false)] {
+        let token = broker.token(request("", user, &need)).await.unwrap();
+        assert_eq!(token.is_some(), has_token, "{user}");
+    }
 }
 
 #[tokio::test]
