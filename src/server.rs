@@ -194,16 +194,6 @@ impl Server {
         self
     }
 
-    /// Prints a line for each request, from which CloudWatch extracts metrics in this namespace:
-    /// the number of calls, failures, rejections and replays, and their duration, by tool and
-    /// version. By default the environment decides (see [`serve`](crate::serve)).
-    ///
-    /// AWS charges for each metric of each tool and version; `docs/monitoring.md` lists them.
-    pub fn cloudwatch_metrics(mut self, namespace: impl Into<String>) -> Self {
-        self.metrics = Some(namespace.into());
-        self
-    }
-
     /// Sets the size limit of a request body, in bytes: 1 MiB by default, 6 MB at most (Lambda's
     /// limit). A larger body is rejected with a 400, as is a body with more than one value for
     /// every 20 bytes of the limit (52,428 for 1 MiB), because a value of two bytes can take

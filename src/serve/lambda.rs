@@ -137,7 +137,23 @@ impl Function {
             "invocation",
             requestId = context.request_id
         );
-        let mut invocation = pin!(self.invoke(event, context, is_cold).instrument(span));
+        let handled = async {
+            let deadline = event::deadline_of(&context);
+            let router = self.router.clone();
+            let result = event::invoke(&self.app, router, event, context, is_cold).await;
+            if let Ok(EventResponse::Stream(mut response)) = result {
+                let telemetry = Arc::clone(&self.telemetry);
+                response.flush_after(async move { telemetry.flush(deadline).await });
+                return Ok(EventResponse::Stream(response));
+            }
+            self.telemetry.flush(deadline).await;
+            result.inspect_err(|error| {
+                if error.error_type == UNSUPPORTED_EVENT {
+                    tracing::error!(error = %error.error_message, "the event is not supported");
+                }
+            })
+        };
+        let mut invocation = pin!(handled.instrument(span));
         let unless_it_panics = poll_fn(|context| {
             let polled = catch_unwind(AssertUnwindSafe(|| invocation.as_mut().poll(context)));
             polled.unwrap_or_else(|_| {
@@ -146,27 +162,6 @@ impl Function {
             })
         });
         unless_it_panics.await
-    }
-
-    async fn invoke(
-        &self,
-        event: &str,
-        context: Context,
-        is_cold: bool,
-    ) -> Result<EventResponse, Diagnostic> {
-        let deadline = event::deadline_of(&context);
-        let result = event::invoke(&self.app, self.router.clone(), event, context, is_cold).await;
-        if let Ok(EventResponse::Stream(mut response)) = result {
-            let telemetry = Arc::clone(&self.telemetry);
-            response.flush_after(async move { telemetry.flush(deadline).await });
-            return Ok(EventResponse::Stream(response));
-        }
-        self.telemetry.flush(deadline).await;
-        result.inspect_err(|error| {
-            if error.error_type == UNSUPPORTED_EVENT {
-                tracing::error!(error = %error.error_message, "the event is not supported");
-            }
-        })
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) use {
 
 use crate::store::{Store, memory::Memory};
 
+/// How long a challenge is valid.
+const CHALLENGE_LIFE: Duration = Duration::from_mins(10);
 /// The default id of the secret that holds the encryption key.
 const KEY: &str = "TOOLS_OAUTH_KEY";
 
@@ -66,7 +68,6 @@ pub struct OAuth {
     store: Arc<dyn Store>,
     is_in_memory: bool,
     authenticate_checks: bool,
-    pub(crate) challenge_life: Duration,
 }
 
 impl OAuth {
@@ -79,7 +80,6 @@ impl OAuth {
             store: Arc::new(Memory::new(LIMITS)),
             is_in_memory: true,
             authenticate_checks: false,
-            challenge_life: Duration::from_mins(10),
         }
     }
 
@@ -113,12 +113,6 @@ impl OAuth {
     /// challenge's id is enough; it cannot be guessed.
     pub fn authenticate_checks(mut self) -> Self {
         self.authenticate_checks = true;
-        self
-    }
-
-    /// Sets how long a challenge is valid: 10 minutes by default, 24 hours at most.
-    pub fn challenges_expire_after(mut self, time: Duration) -> Self {
-        self.challenge_life = time.min(Duration::from_hours(24));
         self
     }
 

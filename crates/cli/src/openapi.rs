@@ -69,7 +69,8 @@ fn save(tools: &ApiTools, file: &Path, replaces_edited: bool) -> Result<(), Erro
 
 /// Makes a file again with the options that made it, and prints what has changed.
 fn update(file: &Path, replaces_edited: bool) -> Result<ExitCode, Error> {
-    let before = read(file)?;
+    let source = file.to_string_lossy();
+    let before = parse::read(&source)?;
     let arguments = Vec::<String>::deserialize(&before["made_with"]).unwrap_or_default();
     let words = arguments.iter().map(String::as_str);
     let words = ["lambda-tools", "openapi"].into_iter().chain(words);
@@ -83,15 +84,10 @@ fn update(file: &Path, replaces_edited: bool) -> Result<ExitCode, Error> {
     options.results.report = None;
     options.results.force = replaces_edited;
     let code = make(&options, arguments)?;
-    for line in changes(&tools_in(&before), &tools_in(&read(file)?)) {
+    for line in changes(&tools_in(&before), &tools_in(&parse::read(&source)?)) {
         output::print(&line);
     }
     Ok(code)
-}
-
-fn read(file: &Path) -> Result<Value, Error> {
-    let value = serde_json::from_str(&source::read_file(file)?);
-    value.map_err(|error| format!("{} is not valid: {error}", file.display()).into())
 }
 
 /// Returns the tools of a file, by their ids.

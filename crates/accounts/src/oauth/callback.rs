@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Browser, ChallengePage, Parameters, Provider,
+    Browser, CHALLENGE_LIFE, ChallengePage, Parameters, Provider,
     broker::Broker,
     challenge::{ChallengeStatus, StoredChallenge, cookie_name, parse_attempt, parse_id},
     flow::{Flow, FlowError, split_state},
@@ -136,7 +136,7 @@ impl ChallengeExchange {
                 it => Change::Leave(it.is_some_and(|it| it.status == status)),
             }
         };
-        let life = self.broker.settings.challenge_life;
+        let life = CHALLENGE_LIFE;
         for _ in 0..3 {
             match self.records.update(&self.record_id, life, change).await {
                 Ok(true) => return,

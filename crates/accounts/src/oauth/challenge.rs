@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::{
-    GrantRequest, Provider,
+    CHALLENGE_LIFE, GrantRequest, Provider,
     broker::Broker,
     browser::{
         Browser, BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
@@ -136,7 +136,7 @@ impl Broker {
         let (caller, scopes) = (request.caller, &need.oauth2.scopes);
         let hash = record_hash("challenge", caller, request.user, &need.id, scopes);
         let records = self.records(Some(request.left)).await?;
-        let life = self.settings.challenge_life;
+        let life = CHALLENGE_LIFE;
         let change = |versioned: Versioned<StoredChallenge>| {
             let running = [ChallengeStatus::Pending, ChallengeStatus::Exchanging];
             let existing = versioned.value.filter(|it| running.contains(&it.status));
@@ -212,7 +212,7 @@ impl Broker {
             scopes: open.scopes.into_iter().map(described).collect(),
             provider: provider.shown_title().to_owned(),
             is_https: browser.is_https(),
-            cookie: browser.cookie(&name, &binding, self.settings.challenge_life),
+            cookie: browser.cookie(&name, &binding, CHALLENGE_LIFE),
         };
         Ok(BrowserResponse::Consent(Box::new(page)))
     }
@@ -234,7 +234,7 @@ impl Broker {
         let Some(flow) = flow.filter(has_consented) else {
             return Err(ChallengePage::OtherBrowser);
         };
-        let life = self.settings.challenge_life;
+        let life = CHALLENGE_LIFE;
         let attempt = attempt_id(id, self.clock.now() + life, self.clock.id());
         let attempt = Flow::new(&attempt, open.provider, flow.browser);
         let url = attempt.provider_url(keys, browser.base, &open.scopes, None);

@@ -15,8 +15,7 @@ const TIMED: usize = 10;
 pub(super) fn url(client: &mut Client) -> Result<Value, Error> {
     let url = &client.options.url;
     let is_local = source::is_loopback(url.as_str());
-    let root = url.join("/")?;
-    Ok(json!({"is_local": is_local, "root": root.as_str(), "path": url.path()}))
+    Ok(json!({"is_local": is_local, "root": url.join("/")?.as_str(), "path": url.path()}))
 }
 
 /// Sends a client's first request, which tells whether the server wants credentials.
@@ -111,9 +110,8 @@ pub(super) fn latency(client: &mut Client) -> Result<Value, Error> {
         times.push(start.elapsed().as_millis());
     }
     times.sort_unstable();
-    let first = &client.known["first request"]["milliseconds"];
     Ok(json!({
-        "first": first, "call": called["time"], "method": method,
+        "first": client.known["first request"]["milliseconds"], "call": called["time"], "method": method,
         "median": times[TIMED / 2], "slowest": times[TIMED - 1],
     }))
 }
