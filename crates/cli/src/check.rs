@@ -101,5 +101,5 @@ fn explained(text: &str, facts: &Value, place: &str) -> String {
 /// Returns the beginning of a text, on one line.
 fn quoted(text: &str) -> String {
     let beginning: String = text.chars().take(200).collect();
-    format!("`{}`", output::shown(&beginning))
+    format!("`{}`", output::shown(&beginning).replace('`', "'"))
 }

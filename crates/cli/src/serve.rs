@@ -24,6 +24,9 @@ const RENAME: &str = "\nGive the toolkit of one document another name, and serve
 
 /// Runs the command.
 pub(crate) fn run(options: &Serve) -> Result<ExitCode, Error> {
+    if options.documents.len() > 1 && options.conversion.access.base_url.is_some() {
+        return Err("--base-url is for one document, or it gets the secrets of others".into());
+    }
     let mut apis = Vec::new();
     for source in &options.documents {
         match tools(source, &options.conversion)? {

@@ -298,6 +298,29 @@ async fn without_a_key_the_way_to_sign_in_is_checked() {
     assert!(cure.contains("repeat the command with --key"), "{cure}");
 }
 
+/// It would get a token that is for the other one.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_signs_in_at_a_server_that_claims_to_be_another_one() {
+    let resource =
+        |it: &str| json!({"/.well-known/oauth-protected-resource/mcp": {"body": {"resource": it}}});
+    let issuer = json!({"/.well-known/oauth-authorization-server": {"body": {"issuer": "https://other.example"}}});
+    for (change, fault) in [
+        (
+            resource("https://other.example/mcp"),
+            "about another resource",
+        ),
+        // The beginning of every URL.
+        (resource("http:"), "about another resource"),
+        (issuer, "has another issuer"),
+    ] {
+        let server = served(change).await;
+        let checked = check(&format!("{}/mcp", server.url), &["--sign-in"]).await;
+        assert!(checked.finding("FAULT", fault).is_some(), "{checked:#?}");
+        let is_left_out = checked.finding("warn", "nobody has signed in, with a fault above");
+        assert!(is_left_out.is_some(), "{checked:#?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_is_registered_already_signs_in() {
     let metadata =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, redirect::Policy};
+use reqwest::{RequestBuilder, Url, redirect::Policy};
 use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -44,10 +44,18 @@ impl Client {
         self.runtime.block_on(read(request))
     }
 
+    /// Returns a URL that the server has named, unless others could read what is sent there, or it is one
+    /// of this machine and the server's is not.
+    pub(super) fn named(&self, place: &str) -> Result<Url, Error> {
+        let url = self.options.url.join(place)?;
+        let are_local = [&url, &self.options.url].map(|it| source::is_loopback(it.as_str()));
+        let is_safe = are_local == [true, true] || !are_local[0] && url.scheme() == "https";
+        is_safe.then_some(url).ok_or("it is not https".into())
+    }
+
     /// Returns a document whose place the server has named.
     pub(super) fn document(&self, place: &str) -> Result<Value, Error> {
-        let url = self.options.url.join(place)?;
-        let mut response = self.send(self.http.get(url))?;
+        let mut response = self.send(self.http.get(self.named(place)?))?;
         let document = Some(response["body"].take());
         let document = document.filter(|it| response["status"] == 200 && it.is_object());
         document.ok_or_else(|| format!("{} without a document", response["status"]).into())
@@ -118,4 +126,40 @@ async fn read(request: RequestBuilder) -> Result<Value, Error> {
 /// Returns a text; empty if it is none.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Url;
+
+    use super::Client;
+    use crate::args::Server;
+
+    fn can_name(own: &str, place: &str) -> bool {
+        let options = Server {
+            url: Url::parse(own).unwrap(),
+            key: None,
+            sign_in: true,
+            client_id: None,
+            call: Vec::new(),
+        };
+        Client::new(options).unwrap().named(place).is_ok()
+    }
+
+    #[test]
+    fn a_server_names_no_place_of_this_machine_or_without_tls() {
+        let remote = "https://tools.example/mcp";
+        assert!(can_name(remote, "/token") && can_name(remote, "https://issuer.example/token"));
+        for place in [
+            "http://issuer.example",
+            "http://127.0.0.1:8000",
+            "https://localhost",
+            "file:///etc",
+        ] {
+            assert!(!can_name(remote, place), "{place}");
+        }
+        let local = "http://127.0.0.1:9000/mcp";
+        assert!(can_name(local, "/token") && can_name(local, "http://127.0.0.1:8000"));
+        assert!(!can_name(local, "http://issuer.example"));
+    }
 }

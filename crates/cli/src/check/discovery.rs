@@ -29,7 +29,8 @@ pub(super) fn resource(client: &mut Client) -> Result<Value, Error> {
     let scopes: Vec<_> = scopes.into_iter().flatten().map(text).collect();
     facts["scope"] = json!(parameter("scope").unwrap_or(&scopes.join(" ")));
     let resource = text(&facts["document"]["resource"]).trim_end_matches('/');
-    facts["rest"] = json!(url.as_str().strip_prefix(resource));
+    let is_own = Url::parse(resource).is_ok_and(|it| it.origin() == url.origin());
+    facts["rest"] = json!(url.as_str().strip_prefix(resource).filter(|_| is_own));
     facts["has_key"] = client.options.key.is_some().into();
     Ok(facts)
 }
@@ -79,7 +80,7 @@ pub(super) fn browsers(client: &mut Client) -> Result<Value, Error> {
     let (resource, issuer) = (known("resource metadata"), known("authorization server"));
     let endpoints = ["token_endpoint", "registration_endpoint"];
     let [token, registration] = endpoints.map(|it| &issuer["document"][it]);
-    let url = json!(client.options.url.as_str());
+    let url = json!(source::without_secrets(client.options.url.to_string()));
     let of_tools = "authorization,content-type,mcp-protocol-version";
     let places = [
         ("server", &url, of_tools),
@@ -90,8 +91,8 @@ pub(super) fn browsers(client: &mut Client) -> Result<Value, Error> {
     ];
     let mut facts = json!({});
     for (name, place, headers) in places {
-        let Some(url) = place.as_str() else { continue };
-        let url = client.options.url.join(url)?;
+        let url = place.as_str().and_then(|it| client.named(it).ok());
+        let Some(url) = url else { continue };
         let request = match headers {
             "" => client.http.get(url),
             _ => (client.http.request(Method::OPTIONS, url))

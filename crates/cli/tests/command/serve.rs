@@ -142,6 +142,11 @@ fn what_cannot_be_served_is_said() {
         "pets.yaml pets.yaml",
         "--toolkit NAME -o NAME.json",
     );
+    refuses(
+        &folder,
+        "pets.yaml other.yaml --base-url https://pets.example/v2",
+        "--base-url is for one document",
+    );
 }
 
 /// Checks an error that the command finds in the tools, after it has said what they are.
