@@ -63,7 +63,7 @@ pub(super) fn tools(client: &mut Client) -> Result<Value, Error> {
         let page = client.result("tools/list", cursor)?;
         let next = page["nextCursor"].as_str();
         cursor = next.map_or(Value::Null, |it| json!({"cursor": it}));
-        for tool in page["tools"].as_array().ok_or("there is no list of tools")? {
+        for tool in page["tools"].as_array().ok_or("there is no list")? {
             names.push(text(&tool["name"]).to_owned());
             tools.insert(text(&tool["name"]).to_owned(), tool.clone());
         }
