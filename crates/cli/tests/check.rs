@@ -339,7 +339,7 @@ async fn a_tool_is_called_by_its_name() {
     let call = |input| ["--key", KEY, "--call", "Clock_Set", input];
     let checked = check(&url, &call(r#"{"to": "noon"}"#)).await;
     checked.says("ok", "`Clock_Set` answers");
-    // What may have effects is called once.
+    // A tool that may have effects is called only once.
     checked.says("ok", "half of 10 lists");
     let checked = check(&url, &call("noon")).await;
     let (_, cure) = checked.finding("FAULT", "call").unwrap();

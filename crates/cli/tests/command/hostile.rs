@@ -26,7 +26,7 @@ pub(super) fn printed_until(text: &str, folder: &Folder, file: &str) -> String {
     lines.join("\n")
 }
 
-/// What a server needs whose callers send a key, and whose users grant tokens.
+/// The settings of a server whose callers send a key and whose users grant it tokens.
 const SETTINGS: [(&str, &str); 6] = [
     ("TOOLS_AUTH", "api-key"),
     ("TOOLS_API_KEY", "a-key-of-callers-0123456789abcdef"),
