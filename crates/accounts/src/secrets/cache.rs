@@ -21,6 +21,16 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{ReadResult, Secrets, stored};
 use crate::{Secret, StoreError, clock::Clock, store::within, tool::context::Reread};
 
+/// The time for which a value is used before it is read again.
+const TTL: Duration = Duration::from_mins(5);
+
+/// The time after that for which the last good value is used while the store cannot be reached or
+/// throttles.
+const STALE_TTL: Duration = Duration::from_hours(1);
+
+/// The time limit of the store.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
 /// The time for which a missing or unreadable secret is remembered, and the minimum time between
 /// two reads of a secret whose value was rejected.
 const NEGATIVE_TTL: Duration = Duration::from_secs(10);
@@ -107,19 +117,13 @@ impl SecretCache {
                 cache.hits += 1;
             }
         }
-        let limit = self.secrets.timeout;
-        let limit = left.map_or(limit, |left| limit.min(left / 2));
-        let mut fresh = HashMap::new();
+        let limit = left.map_or(TIMEOUT, |left| TIMEOUT.min(left / 2));
         if !due.is_empty() {
             // In a task, so that a cancelled call does not cancel a read that others wait for.
             let refresh = tokio::spawn(Arc::clone(self).refresh(due, now));
-            let read = timeout(limit, refresh).await.ok().and_then(Result::ok);
-            fresh = read.unwrap_or_default();
+            let _ = timeout(limit, refresh).await;
         }
-        let result_of = |&id: &&str| match fresh.get(id) {
-            Some(result) => result.clone(),
-            None => self.cached(id, now, limit),
-        };
+        let result_of = |id: &&str| self.cached(id, now, limit);
         ids.iter().map(result_of).collect()
     }
 
@@ -127,9 +131,6 @@ impl SecretCache {
     /// one of several is enough. Errors are only logged: their causes may be fixed by the time of a
     /// call.
     pub async fn warm_up(self: &Arc<Self>, of_callers: &[&str]) {
-        if !self.is_local() && !self.caches_values() {
-            return;
-        }
         let ids = self.declared.iter().map(String::as_str);
         let ids: Vec<_> = ids
             .filter(|id| !self.is_local() || !of_callers.contains(id))
@@ -193,49 +194,32 @@ impl SecretCache {
         }
     }
 
-    /// Reads the given secrets that are due, together with all declared secrets that are due.
-    async fn refresh(
-        self: Arc<Self>,
-        mut ids: BTreeSet<String>,
-        now: Instant,
-    ) -> HashMap<String, ReadResult> {
-        if !self.caches_values() {
-            // Without caching, calls share no values.
-            return self.fetch(ids).await;
-        }
+    /// Reads the given secrets that are due, together with all declared secrets that are due: all
+    /// batches concurrently.
+    async fn refresh(self: Arc<Self>, mut ids: BTreeSet<String>, now: Instant) {
         let _one_at_a_time = self.refreshing.lock().await;
         ids.retain(|id| self.is_due(id, now));
         if !ids.is_empty() {
             let others = self.declared.iter().filter(|id| self.is_due(id, now));
             ids.extend(others.cloned());
         }
-        self.fetch(ids).await
-    }
-
-    /// Reads all batches concurrently from the store, and caches the results.
-    async fn fetch(self: &Arc<Self>, ids: BTreeSet<String>) -> HashMap<String, ReadResult> {
         let ids = Vec::from_iter(ids);
         let mut batches = JoinSet::new();
         for batch in ids.chunks(self.batch_size()) {
-            batches.spawn(Arc::clone(self).fetch_batch(batch.to_vec()));
+            batches.spawn(Arc::clone(&self).fetch_batch(batch.to_vec()));
         }
-        batches.join_all().await.into_iter().flatten().collect()
+        batches.join_all().await;
     }
 
-    async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) -> Vec<(String, ReadResult)> {
+    /// Reads a batch from the store, and caches the results.
+    async fn fetch_batch(self: Arc<Self>, ids: Vec<String>) {
         let results = self.read_store(&ids).await;
         let now = self.clock.instant();
         let mut snapshot = self.lock();
-        let cache = |(id, result): (String, ReadResult)| {
-            let entry = CacheEntry::after(snapshot.get(&id), &id, result, &self.secrets, now);
-            let result = entry.result.clone();
-            // Errors and absence are remembered even if values are not cached.
-            if self.caches_values() || !matches!(result, Ok(Some(_))) {
-                snapshot.insert(id.clone(), entry);
-            }
-            (id, result)
-        };
-        ids.into_iter().zip(results).map(cache).collect()
+        for (id, result) in ids.into_iter().zip(results) {
+            let entry = CacheEntry::after(snapshot.get(&id), &id, result, now);
+            snapshot.insert(id, entry);
+        }
     }
 
     /// Reads from the store, bypassing the cache.
@@ -244,7 +228,7 @@ impl SecretCache {
             return vec![Ok(None); ids.len()];
         };
         let read = Box::pin(async { Ok(store.read(ids).await) });
-        let results = within(self.secrets.timeout, read).await;
+        let results = within(TIMEOUT, read).await;
         let mut results = results.unwrap_or_else(|error| vec![Err(error); ids.len()]);
         let missing = StoreError::unavailable("the store returned no result for it");
         results.resize(ids.len(), Err(missing));
@@ -268,7 +252,7 @@ impl SecretCache {
         if let Some(entry) = entry.filter(|entry| entry.due > start) {
             return entry.result.clone();
         }
-        let good = entry.and_then(|entry| entry.last_good(&self.secrets, self.clock.instant()));
+        let good = entry.and_then(|entry| entry.last_good(self.clock.instant()));
         let (secret, _) = good.ok_or_else(|| StoreError::timed_out(limit))?;
         let text = "the store is slow; using the last good value";
         tracing::warn!(secret = id, "{text}");
@@ -279,10 +263,6 @@ impl SecretCache {
     fn is_local(&self) -> bool {
         let store = self.secrets.store.as_ref();
         store.is_none_or(|store| store.is_local())
-    }
-
-    fn caches_values(&self) -> bool {
-        !self.secrets.cache_for.is_zero()
     }
 
     fn batch_size(&self) -> usize {
@@ -310,21 +290,15 @@ struct CacheEntry {
 impl CacheEntry {
     /// Returns the entry after a read: the store's result, or the last good value after a temporary
     /// error.
-    fn after(
-        before: Option<&Self>,
-        id: &str,
-        result: ReadResult,
-        secrets: &Secrets,
-        now: Instant,
-    ) -> Self {
+    fn after(before: Option<&Self>, id: &str, result: ReadResult, now: Instant) -> Self {
         let rejected_at = before.and_then(|before| before.rejected_at);
         let (result, wait, good) = match result {
             Ok(Some(secret)) => {
                 let good = (secret.clone(), now);
-                (Ok(Some(secret)), secrets.cache_for, Some(good))
+                (Ok(Some(secret)), TTL, Some(good))
             }
             Err(error) if error.is_temporary() => {
-                let good = before.and_then(|before| before.last_good(secrets, now));
+                let good = before.and_then(|before| before.last_good(now));
                 let result = good.map(|(secret, _)| {
                     tracing::warn!(secret = id, %error, "using the last good value");
                     Some(secret.clone())
@@ -344,10 +318,9 @@ impl CacheEntry {
     }
 
     /// Returns the last good value, while it may still be used.
-    fn last_good(&self, secrets: &Secrets, now: Instant) -> Option<&(Secret, Instant)> {
-        let limit = secrets.cache_for.saturating_add(secrets.stale_for);
+    fn last_good(&self, now: Instant) -> Option<&(Secret, Instant)> {
         let good = self.good.as_ref();
-        good.filter(|(_, at)| now.saturating_duration_since(*at) < limit)
+        good.filter(|(_, at)| now.saturating_duration_since(*at) < TTL + STALE_TTL)
     }
 
     /// Returns `true` if the rejected value is the cached one and no value of this secret was

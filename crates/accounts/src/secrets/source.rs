@@ -1,5 +1,5 @@
-//! The server's choice of a secret store, and of how long its values are cached; and the stores that
-//! need no setup: the environment with an optional dotenv file, and the program itself.
+//! The server's choice of a secret store, and the stores that need no setup: the environment with an
+//! optional dotenv file, and the program itself.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,6 @@ use std::{
     future::ready,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -16,29 +15,23 @@ use futures_util::FutureExt;
 use super::{ReadFuture, ReadResult, SecretStore};
 use crate::{Secret, StoreError};
 
-/// The maximum duration. It is longer than any process lives; a much longer one would overflow an
-/// `Instant`.
-const LONGEST: Duration = Duration::from_hours(365 * 24);
-
-/// The source of the secrets that calls do not bring, and how long their values are cached.
+/// The source of the secrets that calls do not bring.
+///
+/// Values from a store that is not [local](SecretStore::is_local) are read again after 5 minutes. While
+/// the store cannot be reached or throttles, the last good value is used for up to an hour more. A store
+/// has 3 seconds to respond.
 ///
 /// ```
-/// use std::time::Duration;
 /// # use lambda_tools_accounts as lambda_tools;
 /// use lambda_tools::secrets::Secrets;
 ///
 /// // For `Server::secrets`.
-/// let secrets = Secrets::environment()
-///     .cache_for(Duration::from_secs(60))
-///     .only_from_store();
+/// let secrets = Secrets::environment().only_from_store();
 /// ```
 #[derive(Clone)]
 #[must_use]
 pub struct Secrets {
     pub(super) store: Option<Arc<dyn SecretStore>>,
-    pub(super) cache_for: Duration,
-    pub(super) stale_for: Duration,
-    pub(super) timeout: Duration,
     /// The dotenv file of the store, if it has one.
     pub(super) file: Option<PathBuf>,
     pub(super) from_calls: bool,
@@ -58,9 +51,6 @@ impl Secrets {
     pub fn none() -> Self {
         Self {
             store: None,
-            cache_for: Duration::from_mins(5),
-            stale_for: Duration::from_hours(1),
-            timeout: Duration::from_secs(3),
             file: None,
             from_calls: true,
         }
@@ -91,28 +81,6 @@ impl Secrets {
         Self::from_store(Fixed(secrets.into_iter().map(pair).collect()))
     }
 
-    /// Sets how long a value is used before it is read again: 5 minutes by default. With zero, it
-    /// is read for every call; even then, a missing or unreadable secret is remembered for 10
-    /// seconds, and a store that failed is not read again for one second.
-    pub fn cache_for(mut self, time: Duration) -> Self {
-        self.cache_for = time.min(LONGEST);
-        self
-    }
-
-    /// Sets how much longer the last good value is used while the store cannot be reached or
-    /// throttles: one hour by default. Has no effect if values are not cached.
-    pub fn stale_for(mut self, time: Duration) -> Self {
-        self.stale_for = time;
-        self
-    }
-
-    /// Sets how long the store may take to respond: 3 seconds by default. A call waits for at most
-    /// half of the time that it has left.
-    pub fn timeout(mut self, time: Duration) -> Self {
-        self.timeout = time.min(LONGEST);
-        self
-    }
-
     /// Ignores the secrets that calls bring in `context.secrets`.
     pub fn only_from_store(mut self) -> Self {
         self.from_calls = false;
@@ -139,9 +107,6 @@ impl fmt::Debug for Secrets {
         f.debug_struct("Secrets")
             .field("store", &store)
             .field("file", &self.file)
-            .field("cache_for", &self.cache_for)
-            .field("stale_for", &self.stale_for)
-            .field("timeout", &self.timeout)
             .field("from_calls", &self.from_calls)
             .finish()
     }
