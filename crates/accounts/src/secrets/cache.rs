@@ -11,7 +11,6 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    iter::once,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -177,19 +176,14 @@ impl SecretCache {
         })
     }
 
-    /// Makes a rejected value due, and as many others as fit into the same request: related secrets
-    /// may have been rotated together.
+    /// Makes all secrets due once a value is rejected: related ones may have been rotated together.
     fn expire(&self, id: &str, rejected: &Secret) {
         let now = self.clock.instant();
         let mut snapshot = self.lock();
         let entry = snapshot.get_mut(id);
         if entry.is_some_and(|entry| entry.is_newly_rejected(rejected, now)) {
-            let others = self.declared.iter().map(String::as_str);
-            let ids = once(id).chain(others.filter(|other| *other != id));
-            for id in ids.take(self.batch_size()) {
-                if let Some(entry) = snapshot.get_mut(id) {
-                    entry.due = now;
-                }
+            for entry in snapshot.values_mut() {
+                entry.due = now;
             }
         }
     }
