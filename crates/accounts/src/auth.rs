@@ -47,7 +47,7 @@ use sign_in::SignIn;
 /// # use lambda_tools_accounts as lambda_tools;
 /// use lambda_tools::{ApiKeys, Auth, Gateway};
 ///
-/// let auth = Auth::from(ApiKeys::with_ids(["PARTNER_KEY"])).or(Gateway::new());
+/// let auth = Auth::from(ApiKeys::with_ids(["PARTNER_KEY"])).or(Gateway);
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -306,16 +306,8 @@ impl From<Gateway> for Auth {
 ///
 /// The user of a JWT that API Gateway has verified is the call's user, as with
 /// [`Oidc`].
-#[derive(Clone, Debug, Default)]
-pub struct Gateway(());
-
-impl Gateway {
-    /// Accepts every caller whom the platform has authenticated.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gateway;
 
 /// The users on whose behalf a caller may call.
 #[derive(Clone, Copy)]

@@ -245,7 +245,7 @@ mod tests {
                 assert!(text.contains(&format!(" {option} {header}")), "{text}");
             }
         }
-        let text = greeting_of(&server().auth(Gateway::new()));
+        let text = greeting_of(&server().auth(Gateway));
         assert!(text.contains("Bearer YOUR_KEY"), "{text}");
     }
 

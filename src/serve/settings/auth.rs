@@ -38,7 +38,7 @@ pub(super) fn setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
             "oidc" => auth.or(oidc_setting()?),
             #[cfg(feature = "sign-in")]
             "sign-in" => auth.or(sign_in_setting()?),
-            "gateway" => auth.or(Gateway::new()),
+            "gateway" => auth.or(Gateway),
             "none" if setting.trim() == "none" => auth,
             "none" => return wrong("none cannot be combined with another value"),
             // These are also the names of the features.

@@ -189,7 +189,7 @@ impl AuthDescription {
         let keys = self.api_keys.map(ApiKeys::with_ids);
         let mut auth = keys.map_or_else(Auth::none, Auth::from);
         if self.gateway {
-            auth = auth.or(Gateway::new());
+            auth = auth.or(Gateway);
         }
         if let Some(ids) = self.jwt_secrets {
             let audiences = self.audiences.into_iter();
