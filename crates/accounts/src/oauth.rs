@@ -39,7 +39,7 @@ use records::LIMITS;
 pub(crate) use {
     flow::{Flow, FlowError, ReturnedFlow, split_state},
     grant::{Grant, grant_record_id},
-    keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
+    keys::{EncryptionKeys, derived_key, fingerprint},
     records::{Records, Versioned},
     refresh::{RefreshedToken, TokenRefresh, WantedGrant},
 };

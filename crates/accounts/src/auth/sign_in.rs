@@ -54,23 +54,16 @@ pub struct SignIn {
     /// The provider, whose tokens tools may require, too.
     pub(crate) provider: Arc<Provider>,
     source: IdentitySource,
-    rules: Vec<WrittenRule>,
+    rules: Vec<SignInRule>,
+    /// The first mistake in the rules.
+    wrong_rule: Option<String>,
     clients: ListedClients,
     claims: ClaimRules,
-    session_life: Duration,
     /// The ids of the secrets that the keys are derived from.
     pub(crate) key_ids: Vec<String>,
     own_keys: Arc<OwnKeys>,
     /// The HTTP client that fetches metadata documents, if it is not the usual one.
     document_client: Option<reqwest::Client>,
-}
-
-/// A rule for who may sign in, as the owner has written it.
-#[derive(Clone, Debug)]
-struct WrittenRule {
-    text: String,
-    /// `None` if the text is no rule.
-    rule: Option<SignInRule>,
 }
 
 /// Sets the HTTP client that fetches the metadata documents of clients, such as one with other
@@ -136,17 +129,6 @@ impl SignIn {
         Self::of(google, issuer, Addresses::OfAnyDomain)
     }
 
-    /// Uses another issuer in place of Google.
-    pub fn google_at(
-        issuer: impl Into<String>,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-    ) -> Self {
-        let issuer = issuer.into();
-        let google = Provider::google(client_id, client_secret_id).issuer(&*issuer);
-        Self::of(google, issuer, Addresses::OfAnyDomain)
-    }
-
     /// Uses GitHub accounts. Tools can require their tokens by the id `github`.
     pub fn github(client_id: impl Into<String>, client_secret_id: impl Into<String>) -> Self {
         let github = Provider::github(client_id, client_secret_id).scope("read:user");
@@ -154,17 +136,18 @@ impl SignIn {
         Self::with(github, IdentitySource::GitHub(api)).user_claim("id")
     }
 
-    /// Uses a GitHub Enterprise Server, such as `https://github.acme.example`, in place of GitHub.
-    pub fn github_at(
-        url: &str,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-    ) -> Self {
-        let mut sign_in = Self::github(client_id, client_secret_id);
+    /// Uses the provider at this URL in place of the usual one: a GitHub Enterprise Server, such as
+    /// `https://github.acme.example`, or another issuer.
+    pub fn at(mut self, url: impl Into<String>) -> Self {
+        let url = url.into();
+        if let IdentitySource::IdToken(tokens) = &mut self.source {
+            tokens.keys = Arc::new(KeyCache::new(url.clone()));
+            return self.provider(|it| it.issuer(url));
+        }
         let url = url.trim_end_matches('/');
-        sign_in.source = IdentitySource::GitHub(format!("{url}/api/v3"));
+        self.source = IdentitySource::GitHub(format!("{url}/api/v3"));
         let url = |path: &str| format!("{url}/login/oauth/{path}");
-        sign_in.provider(|it| it.endpoints(url("authorize"), url("access_token")))
+        self.provider(|it| it.endpoints(url("authorize"), url("access_token")))
     }
 
     /// Uses the ID tokens of an issuer.
@@ -186,9 +169,9 @@ impl SignIn {
             provider: Arc::new(provider),
             source,
             rules: Vec::new(),
+            wrong_rule: None,
             clients: ListedClients::default(),
             claims: ClaimRules::default(),
-            session_life: Duration::from_hours(30 * 24),
             key_ids: Vec::new(),
             own_keys: Arc::default(),
             document_client: None,
@@ -201,11 +184,25 @@ impl SignIn {
     /// is enough. The server does not start without one.
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
         let text = rule.into();
-        let rule = SignInRule::parse(&text);
-        if let Some(SignInRule::Organization(_)) = rule {
-            self = self.provider(|it| it.scope("read:org"));
-        }
-        self.rules.push(WrittenRule { text, rule });
+        let mistake = match SignInRule::parse(&text) {
+            Some(rule) if rule.is_known_from(&self.source) => {
+                if let SignInRule::Organization(_) = rule {
+                    self = self.provider(|it| it.scope("read:org"));
+                }
+                self.rules.push(rule);
+                return self;
+            }
+            Some(_) => format!(
+                "the provider '{}' cannot say to whom '{text}' applies (TOOLS_SIGN_IN_ALLOW)",
+                self.provider.id()
+            ),
+            None => format!(
+                "the rule '{}' is not anyone, user:ID, address:ADDRESS, domain:DOMAIN, \
+                 organization:NAME or group:NAME (TOOLS_SIGN_IN_ALLOW)",
+                text.trim()
+            ),
+        };
+        self.wrong_rule.get_or_insert(mistake);
         self
     }
 
@@ -232,13 +229,6 @@ impl SignIn {
         self
     }
 
-    /// Sets how long a session lasts at most, however often its tokens are refreshed: 30 days by
-    /// default. Then its user signs in again.
-    pub fn sessions_end_after(mut self, time: Duration) -> Self {
-        self.session_life = time;
-        self
-    }
-
     /// Changes the provider, for example to request further scopes.
     pub fn provider(mut self, change: impl FnOnce(Provider) -> Provider) -> Self {
         self.provider = Arc::new(change(Arc::unwrap_or_clone(self.provider)));
@@ -252,32 +242,20 @@ impl SignIn {
 
     /// Returns the error in the settings, if any.
     pub fn config_error(&self) -> Option<String> {
+        if self.wrong_rule.is_some() {
+            return self.wrong_rule.clone();
+        }
         if self.rules.is_empty() {
             let text = "say who may sign in: organization:acme at GitHub, domain:acme.example, \
                 group:staff, or anyone who has an account at the provider: anyone \
                 (TOOLS_SIGN_IN_ALLOW)";
             return Some(text.to_owned());
         }
-        let mut rules = self.rules.iter();
-        let mistake = rules.find_map(|WrittenRule { text, rule }| match rule {
-            None => Some(format!(
-                "the rule '{}' is not anyone, user:ID, address:ADDRESS, domain:DOMAIN, \
-                 organization:NAME or group:NAME (TOOLS_SIGN_IN_ALLOW)",
-                text.trim()
-            )),
-            Some(rule) if rule.is_known_from(&self.source) => None,
-            Some(_) => Some(format!(
-                "the provider '{}' cannot say to whom '{text}' applies (TOOLS_SIGN_IN_ALLOW)",
-                self.provider.id()
-            )),
-        });
-        mistake.or_else(|| {
-            let mistake = self.clients.mistake()?;
-            Some(format!(
-                "the client '{mistake}' is neither a host, such as claude.ai, nor a redirect URI \
-                 (TOOLS_SIGN_IN_CLIENTS)"
-            ))
-        })
+        let mistake = self.clients.mistake()?;
+        Some(format!(
+            "the client '{mistake}' is neither a host, such as claude.ai, nor a redirect URI \
+             (TOOLS_SIGN_IN_CLIENTS)"
+        ))
     }
 
     /// Checks a token that names this server as its issuer. `None` if it does not.

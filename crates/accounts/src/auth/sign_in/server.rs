@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 use super::{
     SignIn,
     documents::Documents,
-    identity::{
-        Identity, IdentitySource, SignInRule, described, github_identity, identity_in, may_sign_in,
-    },
+    identity::{Identity, IdentitySource, described, github_identity, identity_in, may_sign_in},
     own_keys::{JWKS_PATH, jwks},
     request::ServerScopes,
 };
@@ -26,7 +24,6 @@ const LARGEST_GROUPS: usize = 4 * 1024;
 /// The settings of sign-in, with everything that is needed to apply them.
 pub struct AuthorizationServer {
     pub(super) settings: SignIn,
-    pub(super) rules: Vec<SignInRule>,
     pub(super) broker: Arc<Broker>,
     pub(super) documents: Documents,
     pub(super) scopes: ServerScopes,
@@ -40,9 +37,7 @@ impl AuthorizationServer {
         required: Vec<String>,
         known: BTreeSet<String>,
     ) -> Arc<Self> {
-        let rules = settings.rules.iter();
         Arc::new(Self {
-            rules: rules.filter_map(|it| it.rule.clone()).collect(),
             documents: Documents::new(broker.clock.clone(), settings.document_client.clone()),
             scopes: ServerScopes { required, known },
             settings,
@@ -93,9 +88,7 @@ impl AuthorizationServer {
 
     /// Returns the public keys of access tokens.
     pub async fn jwks(&self) -> Result<Value, StoreError> {
-        let records = self.records().await?;
-        let secrets: Vec<_> = records.keys.secrets().cloned().collect();
-        Ok(jwks(&secrets))
+        Ok(jwks(&self.records().await?.keys))
     }
 
     /// Returns the id of the record with a user's tokens at the provider: the same as for tools that
@@ -118,7 +111,7 @@ impl AuthorizationServer {
                 tokens.identity(id_token, nonce, claims, clock).await
             }
             IdentitySource::GitHub(api) => {
-                github_identity(api, access, &claims.user_claim, &self.rules).await
+                github_identity(api, access, &claims.user_claim, &self.settings.rules).await
             }
         }
     }
@@ -162,7 +155,7 @@ impl AuthorizationServer {
         if size > LARGEST_GROUPS || person.user.len() > LONGEST_ID {
             return Err(FlowError::Denied("the user's name or groups are too long"));
         }
-        if may_sign_in(&self.rules, &person) {
+        if may_sign_in(&self.settings.rules, &person) {
             return Ok(person);
         }
         Err(FlowError::Denied("no rule lets the user sign in"))

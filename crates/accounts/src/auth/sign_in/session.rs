@@ -23,8 +23,8 @@ const REFRESH_TOKEN: &str = "refresh token";
 
 /// The time for which a code can be used.
 const CODE_LIFE: Duration = Duration::from_mins(1);
-/// The time for which a refresh token can be used: each use starts it again.
-const SESSION_LIFE: Duration = Duration::from_hours(30 * 24);
+/// The time for which a session lasts at most, however often its tokens are refreshed.
+pub(super) const SESSION_LIFE: Duration = Duration::from_hours(30 * 24);
 /// The time during which a refresh token can be used again, because the response may have been lost.
 const GRACE: Duration = Duration::from_mins(1);
 

@@ -13,7 +13,7 @@ use super::{
     identity::{Identity, IdentitySource},
     own_keys::sign,
     request::{EndpointError, OAuthError},
-    session::{Presented, Session, Stage, Turn, refresh_token},
+    session::{Presented, SESSION_LIFE, Session, Stage, Turn, refresh_token},
 };
 use crate::{
     Secret,
@@ -155,7 +155,7 @@ impl AuthorizationServer {
         const WITHDRAWN: FlowError =
             FlowError::Denied("the provider has withdrawn the user's tokens");
         let old = &session.person;
-        let end = Duration::from_secs(session.begun_at).saturating_add(self.settings.session_life);
+        let end = Duration::from_secs(session.begun_at).saturating_add(SESSION_LIFE);
         if since_epoch(records.clock.now()) >= end {
             return Err(FlowError::Denied("it has lasted as long as it may"));
         }
