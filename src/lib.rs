@@ -67,7 +67,6 @@
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
 //! | `explorer` | `Server::explorer`: the page at `GET /` on which people see and call the tools ([`explorer`]) |
 //! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |
-//! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |

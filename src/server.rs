@@ -3,7 +3,7 @@
 //! An optional builder between [`Toolkit`] and [`serve`](crate::serve): where the defaults are
 //! enough, the toolkit can be passed to `serve` directly.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::Router;
 
@@ -25,9 +25,6 @@ const DEFAULT_MAX_REQUEST_SIZE: usize = 1 << 20;
 
 /// The time after which a client gets a task: a call that takes less needs no second request.
 const TASK_AFTER: Duration = Duration::from_secs(2);
-
-/// The work to do before the process ends.
-pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// A toolkit and its configuration.
 ///
@@ -58,7 +55,6 @@ pub struct Server {
     pub(crate) metrics: Option<String>,
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
-    pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) readers: Option<Vec<String>>,
@@ -93,7 +89,6 @@ impl Server {
             metrics: None,
             shows_calls: false,
             watch: Watch::Off,
-            on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
             readers: None,
@@ -292,27 +287,6 @@ impl Server {
     /// rejected (in OXP, with a 400). OXP 1.0, `GET /health`.
     pub fn healthy_when(mut self, is_healthy: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_healthy = Some(Box::new(is_healthy));
-        self
-    }
-
-    /// Runs a hook before the process ends. On Lambda, SIGTERM leaves half a second, of which the
-    /// hook gets 450 ms; the local server runs the hook when it is stopped. Spans are exported
-    /// automatically.
-    ///
-    /// On Lambda, this registers an internal extension, without which Lambda sends no signal.
-    ///
-    /// ```no_run
-    /// # use lambda_tools::{Server, Toolkit};
-    /// # fn server(toolkit: Toolkit) -> Server {
-    /// Server::new(toolkit).on_shutdown(|| async { println!("Closing connections") })
-    /// # }
-    /// ```
-    #[cfg(feature = "graceful-shutdown")]
-    pub fn on_shutdown<F>(mut self, hook: impl FnOnce() -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.on_shutdown = Some(Box::new(move || Box::pin(hook())));
         self
     }
 

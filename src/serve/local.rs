@@ -68,7 +68,6 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
             Box::pin(ready(Ok(())))
         }));
     }
-    let hook = server.on_shutdown.take();
     let grace_period = settings::get("SHUTDOWN_SECONDS")?.and_then(|it| it.parse().ok());
     let grace_period = grace_period.map_or(GRACE_PERIOD, Duration::from_secs);
     let listener = listen().await?;
@@ -107,7 +106,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     if timeout(grace_period, finish).await.is_err() {
         tracing::warn!("stopped while calls were still running");
     }
-    let end = shutdown::end(hook, &deduplication, &telemetry);
+    let end = shutdown::end(&deduplication, &telemetry);
     let _ = timeout(GRACE_PERIOD, end).await;
     announce("Stopped.", in_json);
     Ok(())

@@ -11,9 +11,9 @@ use crate::{
 
 /// Lets the function hand its calls over to itself, if the server has tasks and all instances remember
 /// the same calls.
-pub(super) fn enable(server: &mut Server) {
+pub(super) fn enabled(mut server: Server) -> Server {
     if !server.tasks.unwrap_or_default() {
-        return;
+        return server;
     }
     let calls = server.idempotency.as_ref();
     let mut entries = server.toolkit.entries().iter();
@@ -25,6 +25,7 @@ pub(super) fn enable(server: &mut Server) {
              (TOOLS_IDEMPOTENCY=dynamodb)"
         );
     }
+    server
 }
 
 async fn invoke(ticket: Ticket) -> Result<(), StoreError> {
