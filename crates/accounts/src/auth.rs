@@ -202,32 +202,6 @@ impl Auth {
         self.oidc.iter().map(Oidc::url)
     }
 
-    /// Returns the accepted kinds of credentials with the ids of their secrets or the URLs of their
-    /// issuers, or `none`.
-    pub fn summary(&self) -> String {
-        let mut kinds = Vec::new();
-        if self.has_keys() {
-            kinds.push(format!("api-key ({})", ids_of(self.key_secrets())));
-        }
-        if self.has_jwt() {
-            kinds.push(format!("jwt ({})", ids_of(self.jwt_secrets())));
-        }
-        if let Some(sign_in) = self.sign_in() {
-            kinds.push(format!("sign-in ({})", sign_in.provider_id()));
-        }
-        if self.issuer_urls().next().is_some() {
-            let urls: Vec<_> = self.issuer_urls().collect();
-            kinds.push(format!("oidc ({})", urls.join(", ")));
-        }
-        if self.accepts_gateway {
-            kinds.push("gateway".to_owned());
-        }
-        if kinds.is_empty() {
-            return "none".to_owned();
-        }
-        kinds.join(", ")
-    }
-
     /// Returns a warning that every call will be rejected, because the store has none of the
     /// secrets that callers are checked with. `None` if a secret exists, or may exist but cannot be
     /// read.
@@ -263,11 +237,6 @@ impl Auth {
         // Started together: one issuer that does not answer must not use up the time of the others.
         join_all(fetches).await;
     }
-}
-
-fn ids_of<'a>(rotations: impl Iterator<Item = &'a SecretRotation>) -> String {
-    let callers = rotations.map(|one| one.ids().join("|"));
-    callers.collect::<Vec<_>>().join(", ")
 }
 
 impl From<ApiKeys> for Auth {

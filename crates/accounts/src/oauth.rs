@@ -116,11 +116,6 @@ impl OAuth {
         self
     }
 
-    /// Returns the ids of the providers.
-    pub fn provider_ids(&self) -> impl Iterator<Item = &str> {
-        self.providers.iter().map(|provider| provider.id())
-    }
-
     /// Returns true if challenges and grants are lost with this process.
     pub fn is_in_memory(&self) -> bool {
         self.is_in_memory
@@ -139,7 +134,7 @@ impl OAuth {
         }
         let mut mistakes = self.providers.iter().filter_map(|it| it.config_error());
         mistakes.next().or_else(|| {
-            let ids: Vec<_> = self.provider_ids().collect();
+            let ids: Vec<_> = self.providers.iter().map(|it| it.id()).collect();
             let mut all = ids.iter().enumerate();
             let (_, id) = all.find(|(at, id)| ids[..*at].contains(id))?;
             Some(format!(

@@ -22,10 +22,6 @@ impl OAuth {
     pub fn secrets(&self) -> Empty<&str> {
         match *self {}
     }
-
-    pub fn provider_ids(&self) -> Empty<&str> {
-        match *self {}
-    }
 }
 
 /// Uninhabited: there are no grants.
