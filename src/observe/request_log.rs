@@ -233,9 +233,8 @@ impl RequestLog {
         } = self;
         if let (Some(namespace), Some(_)) = (&observer.metrics, &trail.span) {
             let tool = trail.tool.as_ref().map(|tool| &tool.id);
-            let measurements = metrics::by_tool(end, elapsed, trail.cache);
             let now = observer.wall_clock.now();
-            metrics::write(namespace, tool, end, measurements, now);
+            metrics::write(namespace, tool, end, elapsed, trail.cache, now);
         }
     }
 
