@@ -17,7 +17,6 @@ use serde_json::json;
 use super::authorization_server;
 use super::{
     app::AppState,
-    exchange::Exchange,
     json_response::{insert, json_response, to_json},
     pages::{form_in, page_of},
     problem,
@@ -67,12 +66,7 @@ pub(super) fn routes<S>(app: &Arc<AppState>, broker: &Arc<Broker>) -> Router<S> 
 }
 
 /// Responds with the status of a challenge, always with a 200 (OXP 1.0, Authorization Challenges).
-async fn status(State(pages): State<ChallengePages>, id: PathText, request: Request) -> Response {
-    if pages.broker.authenticates_checks()
-        && let Err(response) = Exchange::admit(&pages.app, request, "check", true).await
-    {
-        return response;
-    }
+async fn status(State(pages): State<ChallengePages>, id: PathText) -> Response {
     let status = pages
         .broker
         .status(&text_of(id))

@@ -254,7 +254,7 @@ fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     log.write_rejection(refusal.reason(), &detail, errors);
 }
 
-#[cfg(any(feature = "explorer", feature = "oauth"))]
+#[cfg(feature = "explorer")]
 impl Exchange<super::First> {
     /// Admits a request that belongs to no protocol, or responds to it. `operation` is its name in the
     /// log, which has absent credentials only with `logs_absence`: a browser sends none when it opens a

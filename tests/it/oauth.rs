@@ -130,22 +130,6 @@ async fn a_token_request_is_not_redirected() {
 }
 
 #[tokio::test]
-async fn status_checks_can_require_credentials() {
-    let issuer = Issuer::start().await;
-    let server = Local::with_oauth(oauth_at(&issuer).authenticate_checks());
-    let id = server.challenge("alice").await;
-    // The user's browser needs none.
-    assert_done(&server.finish(&id, "code=c").await);
-    let path = format!("/authorization/challenges/{id}");
-    let key = ("oxp-api-key", "key-of-a-partner");
-    for (headers, status, is_shown) in [(&[][..], 401, false), (&[key], 200, true)] {
-        let check = server.send("GET", &path, headers, "").await;
-        assert_eq!(check.status, status);
-        assert_eq!(check.body.contains("completed"), is_shown, "{}", check.body);
-    }
-}
-
-#[tokio::test]
 async fn an_opentool_error_contains_the_link() {
     let issuer = Issuer::start().await;
     let server = Local::with(Setup {

@@ -67,7 +67,6 @@ pub struct OAuth {
     pub(crate) keys: Vec<String>,
     store: Arc<dyn Store>,
     is_in_memory: bool,
-    authenticate_checks: bool,
 }
 
 impl OAuth {
@@ -79,7 +78,6 @@ impl OAuth {
             keys: vec![KEY.to_owned()],
             store: Arc::new(Memory::new(LIMITS)),
             is_in_memory: true,
-            authenticate_checks: false,
         }
     }
 
@@ -106,13 +104,6 @@ impl OAuth {
     /// encrypts and signs; all can decrypt and verify, so that keys can be rotated.
     pub fn key_ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.keys = ids.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Requires the caller's credentials to read a challenge's status (`check_url`). By default the
-    /// challenge's id is enough; it cannot be guessed.
-    pub fn authenticate_checks(mut self) -> Self {
-        self.authenticate_checks = true;
         self
     }
 

@@ -40,11 +40,6 @@ impl Broker {
         })
     }
 
-    /// Returns true if only authenticated callers may read the status of a challenge.
-    pub fn authenticates_checks(&self) -> bool {
-        self.settings.authenticate_checks
-    }
-
     /// Warms up the store if a tool needs a grant, so that the first call does not wait for it. An
     /// error is only logged.
     pub async fn warm_up(&self) {
