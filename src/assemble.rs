@@ -15,7 +15,6 @@ use crate::{
     call::Engine,
     clock::Clock,
     idempotency::{Idempotency, deduplication::Deduplication},
-    oauth::{Broker, OAuth},
     observe::request_log::Observer,
     protocol::{self, app::AppState, listed_tools::ModelNames, origin::AllowedOrigins},
     quotas::Quotas,
@@ -43,6 +42,7 @@ pub(crate) fn assemble(
     );
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
+    #[cfg(feature = "oauth")]
     let broker = server.oauth.take().map(|settings| {
         let entries = server.toolkit.entries().iter();
         let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
@@ -50,8 +50,13 @@ pub(crate) fn assemble(
             let scopes = need.oauth2.scopes.iter();
             scopes.map(|scope| (need.id.clone(), scope.clone()))
         });
-        let (clock, url) = (wall_clock.clone(), public_url.clone());
-        Broker::new(settings, &secrets, clock, url, scopes.collect())
+        Arc::new(crate::oauth::Broker {
+            settings,
+            secrets: Arc::clone(&secrets),
+            clock: wall_clock.clone(),
+            public_url: public_url.clone(),
+            declared: scopes.collect(),
+        })
     });
     #[cfg(feature = "sign-in")]
     let authorization_server = broker.as_ref().and_then(|broker| {
@@ -65,6 +70,7 @@ pub(crate) fn assemble(
         ))
     });
     let engine = Arc::new(Engine {
+        #[cfg(feature = "oauth")]
         broker,
         toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
@@ -114,8 +120,10 @@ pub(crate) fn assemble(
 
 /// Returns the ids of the secrets that authentication and OAuth read.
 pub(crate) fn own_secrets(server: &Server) -> impl Iterator<Item = &str> {
-    let keys = server.auth.iter().flat_map(Auth::secrets);
-    keys.chain(server.oauth.iter().flat_map(OAuth::secrets))
+    let ids = server.auth.iter().flat_map(Auth::secrets);
+    #[cfg(feature = "oauth")]
+    let ids = ids.chain(server.oauth.iter().flat_map(crate::OAuth::secrets));
+    ids
 }
 
 /// Returns the ids of all secrets that authentication, OAuth and the tools read, without
@@ -168,6 +176,7 @@ pub(crate) async fn warm_up(app: &AppState) {
     };
     let keys = engine.auth.warm_up(&app.wall_clock);
     let grants = async {
+        #[cfg(feature = "oauth")]
         if let Some(broker) = &engine.broker {
             broker.warm_up().await;
         }

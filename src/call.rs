@@ -7,6 +7,7 @@
 
 pub(crate) mod background;
 mod claim;
+#[cfg(feature = "oauth")]
 mod grants;
 mod prepare;
 pub(crate) mod rejection;
@@ -25,7 +26,6 @@ use crate::{
     auth::PermittedUsers,
     clock::Clock,
     idempotency::deduplication::{Claim, Deduplication},
-    oauth::Broker,
     observe::{spans::Spans, trail::Trail},
     quotas::Quotas,
     secrets::SecretCache,
@@ -61,7 +61,8 @@ pub(crate) struct Engine {
     pub(crate) deduplication: Arc<Deduplication>,
     pub(crate) quotas: Quotas,
     /// Manages the grants by which users allow tools to act for them.
-    pub(crate) broker: Option<Arc<Broker>>,
+    #[cfg(feature = "oauth")]
+    pub(crate) broker: Option<Arc<crate::oauth::Broker>>,
     pub(crate) clock: Clock,
     /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,

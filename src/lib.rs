@@ -105,7 +105,7 @@ mod server_info;
 pub mod testing;
 
 // What the crates below have, under short paths.
-use lambda_tools_accounts::{PublicUrl, auth};
+use lambda_tools_accounts::{Challenge, PublicUrl, auth};
 use lambda_tools_core::{clock, json, secret, text, tool, wire};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
@@ -225,8 +225,6 @@ pub mod idempotency {
     pub(crate) use lambda_tools_records::idempotency::*;
 }
 
-#[cfg(not(feature = "oauth"))]
-use lambda_tools_accounts::oauth;
 #[cfg(feature = "oauth")]
 pub mod oauth {
     //! Tools that act for a user: authorization with OAuth 2.0.

@@ -13,7 +13,6 @@ use crate::{
     auth::sign_in::SignIn,
     call::{background::HandOver, watch::Watch},
     idempotency::Idempotency,
-    oauth::OAuth,
     protocol::Protocol,
     quotas::Quota,
     secrets::Secrets,
@@ -48,7 +47,8 @@ pub struct Server {
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
     pub(crate) quotas: Vec<Quota>,
-    pub(crate) oauth: Option<OAuth>,
+    #[cfg(feature = "oauth")]
+    pub(crate) oauth: Option<crate::OAuth>,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) info: ServerInfo,
     /// The namespace of the metrics.
@@ -83,6 +83,7 @@ impl Server {
             secrets: None,
             idempotency: None,
             quotas: Vec::new(),
+            #[cfg(feature = "oauth")]
             oauth: None,
             protocols: Protocol::ALL.to_vec(),
             info: ServerInfo::default(),
@@ -160,7 +161,7 @@ impl Server {
     /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) has no
     /// providers.
     #[cfg(feature = "oauth")]
-    pub fn oauth(mut self, oauth: OAuth) -> Self {
+    pub fn oauth(mut self, oauth: crate::OAuth) -> Self {
         self.oauth = Some(oauth);
         self
     }

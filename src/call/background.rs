@@ -308,9 +308,10 @@ impl PreparedCall {
         self.valid.execution.follower = Some(follower.clone());
         let deduplication = Arc::clone(&self.valid.execution.engine.deduplication);
         let _running = deduplication.count_running();
+        #[cfg(feature = "oauth")]
         let reauthorization = self.reauthorization();
         let until = claim.until();
-        let (outcome, end) = {
+        let (mut outcome, end) = {
             let mut run = pin!(self.run(until));
             let mut quiet = 0;
             loop {
@@ -335,10 +336,10 @@ impl PreparedCall {
                 }
             }
         };
-        let mut outcome = match reauthorization {
-            Some(it) => it.challenge_instead_of(outcome).await?,
-            None => outcome,
-        };
+        #[cfg(feature = "oauth")]
+        if let Some(reauthorization) = reauthorization {
+            outcome = reauthorization.challenge_instead_of(outcome).await?;
+        }
         outcome.result = outcome.result.map(Output::into_json);
         deduplication
             .settle(claim, outcome.duration, &outcome.result, end)

@@ -26,6 +26,7 @@ impl PreparedCall {
             // Boxed, like what follows a rejected token, so that other calls' futures stay small.
             return Box::pin(self.perform_task(claim)).await;
         }
+        #[cfg(feature = "oauth")]
         let reauthorization = self.reauthorization();
         let outcome = if let Some(identity) = self.valid.identity.take() {
             self.run_claimed(identity).await?
@@ -33,6 +34,7 @@ impl PreparedCall {
             self.valid.execution.count(self.valid.user()).await?;
             self.run(None).await.0
         };
+        #[cfg(feature = "oauth")]
         if let Some(reauthorization) = reauthorization {
             return Box::pin(reauthorization.challenge_instead_of(outcome)).await;
         }

@@ -10,8 +10,7 @@ use std::{sync::Arc, time::Duration};
 use semver::Version;
 
 use crate::{
-    Requirements, StoreError,
-    oauth::Challenge,
+    Challenge, Requirements, StoreError,
     quotas::ExceededQuota,
     tool::{reason::Reason, schema::ParameterErrors},
 };
@@ -66,7 +65,7 @@ pub(crate) enum Rejection {
 }
 
 /// The requirements of a tool that neither the call nor the server meets.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct UnmetRequirements {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `dynamodb` | `OAuth::in_dynamodb`: grants in a DynamoDB table |
 //! | `jwt` | `Jwt`: JWTs as credentials |
-//! | `oauth` | `OAuth`: users' grants; without it, the type has no values |
+//! | `oauth` | `OAuth`: users' grants |
 //! | `oidc` | `Oidc`: access tokens of identity providers as credentials; includes `jwt` |
 //! | `parameter-store` | `secrets::ParameterStore` |
 //! | `secrets-manager` | `secrets::SecretsManager` |
@@ -25,9 +25,10 @@
 )]
 
 pub mod auth;
+mod challenge;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 mod http_client;
-#[cfg_attr(not(feature = "oauth"), path = "oauth/off.rs")]
+#[cfg(feature = "oauth")]
 pub mod oauth;
 #[cfg(feature = "oauth")]
 pub mod pages;
@@ -41,8 +42,10 @@ pub use auth::oidc::Oidc;
 #[cfg(feature = "sign-in")]
 pub use auth::sign_in::SignIn;
 pub use auth::{ApiKeys, Auth, Gateway};
+pub use challenge::Challenge;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 pub use http_client::is_base_url;
+#[cfg(feature = "oauth")]
 pub use oauth::OAuth;
 pub use public_url::PublicUrl;
 
@@ -55,9 +58,9 @@ pub use aws_sdk_ssm;
 // What the crates below have, under short paths.
 #[cfg(feature = "oidc")]
 use lambda_tools_core::AccessToken;
-use lambda_tools_core::{
-    AuthorizationRequirement, Caller, Secret, Toolkit, clock, secret, text, tool, wire,
-};
+#[cfg(feature = "oauth")]
+use lambda_tools_core::AuthorizationRequirement;
+use lambda_tools_core::{Caller, Secret, Toolkit, clock, secret, text, tool, wire};
 #[cfg(any(feature = "parameter-store", feature = "secrets-manager"))]
 use lambda_tools_records::aws;
 use lambda_tools_records::{StoreError, store};

@@ -15,7 +15,6 @@ mod challenge;
 mod exchange;
 mod flow;
 mod grant;
-mod grant_request;
 mod keys;
 mod provider;
 mod records;
@@ -27,12 +26,11 @@ mod tests;
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use crate::http_client::TransportError;
-pub use broker::Broker;
+pub use broker::{Broker, GrantRequest};
 pub use browser::{
     Browser, BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
     Parameters, RequestedScope,
 };
-pub use grant_request::{Challenge, GrantRequest};
 pub use keys::SHORTEST;
 pub use provider::{Provider, with_transport};
 use records::LIMITS;

@@ -12,34 +12,37 @@ use crate::{
     store::within,
 };
 
-/// The OAuth settings, and what they need.
+/// The OAuth settings of a server, and what they need.
 pub struct Broker {
-    pub(crate) settings: OAuth,
-    secrets: Arc<SecretCache>,
-    pub(crate) clock: Clock,
-    pub(super) public_url: PublicUrl,
+    /// The settings.
+    pub settings: OAuth,
+    /// The secrets, which include the keys.
+    pub secrets: Arc<SecretCache>,
+    /// The clock by which tokens and challenges expire.
+    pub clock: Clock,
+    /// The URL that challenges lead to.
+    pub public_url: PublicUrl,
     /// The providers and scopes that the tools require.
-    pub(super) declared: Vec<(String, String)>,
+    pub declared: Vec<(String, String)>,
+}
+
+/// A request for the token of one provider.
+#[derive(Clone, Copy)]
+pub struct GrantRequest<'a> {
+    /// The caller's namespace: users of two callers are different users, even if their ids are
+    /// equal. Empty for anonymous callers.
+    pub caller: &'a str,
+    /// The user's id.
+    pub user: &'a str,
+    /// The provider and the scopes.
+    pub need: &'a AuthorizationRequirement,
+    /// The server's base URL, from the event.
+    pub base: Option<&'a str>,
+    /// The time that the call has left.
+    pub left: Duration,
 }
 
 impl Broker {
-    /// Creates the broker of a server. `declared` are the providers and scopes that its tools require.
-    pub fn new(
-        settings: OAuth,
-        secrets: &Arc<SecretCache>,
-        clock: Clock,
-        public_url: PublicUrl,
-        declared: Vec<(String, String)>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            settings,
-            secrets: Arc::clone(secrets),
-            clock,
-            public_url,
-            declared,
-        })
-    }
-
     /// Warms up the store if a tool needs a grant, so that the first call does not wait for it. An
     /// error is only logged.
     pub async fn warm_up(&self) {

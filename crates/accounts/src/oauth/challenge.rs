@@ -26,9 +26,8 @@ use super::{
     records::{Records, Versioned, record_hash},
 };
 use crate::{
-    StoreError,
+    Challenge, StoreError,
     clock::since_epoch,
-    oauth::Challenge,
     store::{Change, Over},
     text::clipped,
 };

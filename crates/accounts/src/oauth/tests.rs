@@ -35,7 +35,13 @@ fn broker_at(limits: MemoryLimits, clock: Clock) -> Arc<Broker> {
     let (authorize, token) = ("https://p.example/authorize", "https://p.example/token");
     let provider = Provider::new("google", "client", "CLIENT_SECRET", authorize, token);
     let settings = OAuth::with([provider]).in_store(Memory::new(limits));
-    Broker::new(settings, &secrets, clock, PublicUrl::default(), Vec::new())
+    Arc::new(Broker {
+        settings,
+        secrets,
+        clock,
+        public_url: PublicUrl::default(),
+        declared: Vec::new(),
+    })
 }
 
 fn requirement() -> AuthorizationRequirement {
