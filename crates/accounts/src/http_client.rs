@@ -5,10 +5,10 @@
 
 use std::{fmt, sync::OnceLock, time::Duration};
 
-use http::HeaderMap;
+use http::StatusCode;
 #[cfg(feature = "oidc")]
-use http::header::CACHE_CONTROL;
-use reqwest::{Response, StatusCode, Url};
+use http::{HeaderMap, header::CACHE_CONTROL};
+use reqwest::{RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 
 /// The time limit of one request to a provider.
@@ -57,33 +57,27 @@ pub(crate) fn http_client() -> Result<reqwest::Client, TransportError> {
     ))
 }
 
-/// A response, whatever its status.
-pub(crate) struct Fetched {
-    pub(crate) status: StatusCode,
-    #[cfg_attr(not(feature = "oidc"), expect(dead_code))]
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
-
 /// Sends a `GET` request.
-pub(crate) async fn get(url: &str) -> Result<Fetched, TransportError> {
-    let response = http_client()?.get(url).send().await?;
-    Ok(Fetched {
-        status: response.status(),
-        headers: response.headers().clone(),
-        body: body_of(response).await?,
-    })
+pub(crate) async fn get(url: &str) -> Result<http::Response<Vec<u8>>, TransportError> {
+    sent(http_client()?.get(url)).await
 }
 
-/// Reads the body of a response, up to the limit.
-pub(crate) async fn body_of(response: Response) -> Result<Vec<u8>, TransportError> {
-    body_up_to(LARGEST_RESPONSE, response).await
+/// Sends a request, and returns the response, whatever its status.
+pub(crate) async fn sent(
+    request: RequestBuilder,
+) -> Result<http::Response<Vec<u8>>, TransportError> {
+    let response = request.send().await?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let mut sent = http::Response::new(body_up_to(LARGEST_RESPONSE, response).await?);
+    *sent.status_mut() = status;
+    *sent.headers_mut() = headers;
+    Ok(sent)
 }
 
 /// Reads the body of a response, up to a limit in bytes.
 pub(crate) async fn body_up_to(
     largest: usize,
-    mut response: Response,
+    mut response: reqwest::Response,
 ) -> Result<Vec<u8>, TransportError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -139,7 +133,7 @@ pub(crate) async fn discover<T: DeserializeOwned>(
 ) -> Result<T, DiscoveryError> {
     let base = issuer.trim_end_matches('/');
     let mut fetched = get(&format!("{base}/.well-known/openid-configuration")).await?;
-    if fetched.status == StatusCode::NOT_FOUND {
+    if fetched.status() == StatusCode::NOT_FOUND {
         let url =
             Url::parse(base).map_err(|_| DiscoveryError::Invalid("the issuer is not a URL"))?;
         let origin = url.origin().ascii_serialization();
@@ -147,11 +141,11 @@ pub(crate) async fn discover<T: DeserializeOwned>(
         let url = format!("{origin}/.well-known/oauth-authorization-server{path}");
         fetched = get(&url).await?;
     }
-    if !fetched.status.is_success() {
-        return Err(DiscoveryError::Status(fetched.status));
+    if !fetched.status().is_success() {
+        return Err(DiscoveryError::Status(fetched.status()));
     }
     let invalid = |_| DiscoveryError::Invalid("the response is not the metadata of an issuer");
-    let metadata = serde_json::from_slice(&fetched.body).map_err(invalid)?;
+    let metadata = serde_json::from_slice(fetched.body()).map_err(invalid)?;
     // RFC 8414, 3.3: otherwise another issuer could pass off its keys or endpoints as this one's.
     if issuer_in(&metadata).trim_end_matches('/') != base {
         let text = "the metadata is from another issuer";

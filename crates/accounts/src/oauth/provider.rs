@@ -2,13 +2,14 @@
 
 use std::{collections::HashMap, fmt, panic::UnwindSafe, pin::Pin, sync::Arc};
 
-use http::{StatusCode, header::CONTENT_TYPE};
+use http::StatusCode;
 use oauth2::{AuthType, HttpRequest, HttpResponse};
+use reqwest::RequestBuilder;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::scope_descriptions::{self as known, Descriptions};
-use crate::http_client::{TransportError, body_of, http_client, is_safe};
+use crate::http_client::{TransportError, http_client, is_safe, sent};
 
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -80,29 +81,6 @@ impl Provider {
         authorize_url: impl Into<String>,
         token_url: impl Into<String>,
     ) -> Self {
-        Self::without_urls(id, client_id, client_secret_id)
-            .endpoints(authorize_url.into(), token_url.into())
-    }
-
-    /// Creates a provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery
-    /// 1.0.
-    #[must_use]
-    pub fn openid(
-        id: impl Into<String>,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-        issuer: impl Into<String>,
-    ) -> Self {
-        Self::without_urls(id, client_id, client_secret_id)
-            .issuer(issuer)
-            .known(&[known::OPENID])
-    }
-
-    fn without_urls(
-        id: impl Into<String>,
-        client_id: impl Into<String>,
-        client_secret_id: impl Into<String>,
-    ) -> Self {
         Self {
             id: id.into(),
             client_id: client_id.into(),
@@ -117,8 +95,24 @@ impl Provider {
             known: &[],
             descriptions: HashMap::new(),
         }
+        .endpoints(authorize_url.into(), token_url.into())
         // Without this, providers that remember consent do not ask the user again.
         .parameter("prompt", "consent")
+    }
+
+    /// Creates a provider whose URLs are discovered from this issuer: `OpenID` Connect Discovery
+    /// 1.0.
+    #[must_use]
+    pub fn openid(
+        id: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret_id: impl Into<String>,
+        issuer: impl Into<String>,
+    ) -> Self {
+        // The issuer's URLs take the place of the empty ones.
+        Self::new(id, client_id, client_secret_id, "", "")
+            .issuer(issuer)
+            .known(&[known::OPENID])
     }
 
     /// Creates the provider Google, with the id `google`.
@@ -316,27 +310,16 @@ pub(super) fn is_overloaded(status: StatusCode) -> bool {
 }
 
 async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
-    let (parts, body) = request.into_parts();
-    let request = http_client()?
-        .request(parts.method, parts.uri.to_string())
-        .headers(parts.headers)
-        .body(body);
-    let received = request.send().await?;
-    let mut status = received.status();
-    if is_overloaded(status) {
+    let request = RequestBuilder::from_parts(http_client()?, request.try_into()?);
+    let mut response = sent(request).await?;
+    if is_overloaded(response.status()) {
         return Err(NOT_AVAILABLE);
     }
-    let content_type = received.headers().get(CONTENT_TYPE).cloned();
-    let body = body_of(received).await?;
     // RFC 6749, 5.2; GitHub and Slack send errors with status 200.
     let is_error = |body: Value| body["error"].is_string();
-    if status.is_success() && serde_json::from_slice(&body).is_ok_and(is_error) {
-        status = StatusCode::BAD_REQUEST;
-    }
-    let mut response = HttpResponse::new(body);
-    *response.status_mut() = status;
-    if let Some(content_type) = content_type {
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
+    let has_error = serde_json::from_slice(response.body()).is_ok_and(is_error);
+    if response.status().is_success() && has_error {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
     }
     Ok(response)
 }

@@ -60,12 +60,12 @@ impl KeySet {
             return Err("the issuer's jwks_uri is not an https:// URL".to_owned());
         }
         let fetched = get(&jwks_uri).await.map_err(|it| it.to_string())?;
-        if !fetched.status.is_success() {
-            let status = fetched.status;
+        let status = fetched.status();
+        if !status.is_success() {
             return Err(format!("the jwks_uri returned the status {status}"));
         }
-        let set = Self::parse(issuer.into(), &fetched.body)?;
-        Ok((set, max_age(&fetched.headers)))
+        let set = Self::parse(issuer.into(), fetched.body())?;
+        Ok((set, max_age(fetched.headers())))
     }
 
     /// Reads the keys in a JSON Web Key Set: RFC 7517, section 5.

@@ -16,7 +16,7 @@ use crate::{
         oidc::{ClaimRules, KeyCache, UnverifiedToken, groups_in},
     },
     clock::Clock,
-    http_client::{TransportError, body_of, http_client},
+    http_client::{TransportError, http_client, sent},
     oauth::FlowError,
 };
 
@@ -179,8 +179,7 @@ pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>
         .header(USER_AGENT, "lambda_tools")
         .header(ACCEPT, "application/json")
         .bearer_auth(token.expose());
-    let response = request.send().await;
-    let response = response.map_err(|error| unavailable(error.into()))?;
+    let response = sent(request).await.map_err(unavailable)?;
     let (status, headers) = (response.status(), response.headers());
     let returned = || FlowError::Unavailable(format!("the provider returned {status}"));
     // GitHub limits with a 403, too.
@@ -191,8 +190,7 @@ pub(super) async fn described(url: &str, token: &Secret) -> Result<Option<Value>
     if [401, 403, 404].contains(&status.as_u16()) {
         return Ok(None);
     }
-    let body = body_of(response).await.map_err(unavailable)?;
-    let read = serde_json::from_slice(&body).ok();
+    let read = serde_json::from_slice(response.body()).ok();
     let read = read.filter(|_| status.is_success());
     read.map(Some).ok_or_else(returned)
 }
