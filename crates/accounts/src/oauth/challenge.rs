@@ -290,7 +290,8 @@ impl Broker {
             self.declared
                 .contains(&(provider.id.clone(), (*scope).clone()))
         };
-        let granted = grants.scopes().filter(is_needed);
+        let granted = grants.0.iter().flat_map(|grant| &grant.scopes);
+        let granted = granted.filter(is_needed);
         let mut scopes = Vec::new();
         for scope in pending.scopes.iter().chain(&provider.scopes).chain(granted) {
             if !scopes.contains(scope) {

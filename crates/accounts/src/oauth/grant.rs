@@ -53,16 +53,6 @@ impl Grants {
         self.0.retain(|grant| grant.access != access);
         self.0.len() < count
     }
-
-    /// Replaces the grant with this access token.
-    pub(super) fn replace(&mut self, access: &str, new: &Grant) {
-        self.remove(access);
-        self.0.push(new.clone());
-    }
-
-    pub(super) fn scopes(&self) -> impl Iterator<Item = &String> {
-        self.0.iter().flat_map(|grant| &grant.scopes)
-    }
 }
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -188,33 +178,29 @@ fn expiry(expires_in: Option<Duration>, now: SystemTime) -> Option<u64> {
 /// Returns true if a granted scope includes a needed one. Microsoft prefixes scopes with its host
 /// and ignores case; GitHub omits scopes that another one includes.
 fn implies(granted: &str, needed: &str) -> bool {
-    const INCLUDED: [(&str, &[&str]); 2] = [
-        (
-            "repo",
-            &[
-                "public_repo",
-                "repo:invite",
-                "repo:status",
-                "repo_deployment",
-                "security_events",
-            ],
-        ),
-        ("user", &["read:user", "user:email", "user:follow"]),
-    ];
     let bare = |scope: &str| {
         let scope = scope.to_ascii_lowercase();
         let host = "https://graph.microsoft.com/";
         scope.strip_prefix(host).unwrap_or(&scope).to_owned()
     };
     let (granted, needed) = (bare(granted), bare(needed));
+    let included: &[&str] = match &*granted {
+        "repo" => &[
+            "public_repo",
+            "repo:invite",
+            "repo:status",
+            "repo_deployment",
+            "security_events",
+        ],
+        "user" => &["read:user", "user:email", "user:follow"],
+        _ => &[],
+    };
     let lower = |level: &str, levels: &[&str]| {
         let resource = granted.strip_prefix(level);
         resource.is_some_and(|resource| levels.iter().any(|it| needed == format!("{it}{resource}")))
     };
-    let includes =
-        |(scope, others): &(&str, &[&str])| granted == *scope && others.contains(&needed.as_str());
     granted == needed
-        || INCLUDED.iter().any(includes)
+        || included.contains(&&*needed)
         || lower("admin:", &["write:", "read:"])
         || lower("write:", &["read:"])
 }

@@ -274,7 +274,8 @@ impl Records {
                     // Already written, by an earlier attempt whose response was lost.
                     return Change::Leave(());
                 }
-                grants.replace(old, new);
+                grants.remove(old);
+                grants.0.push(new.clone());
                 Change::Write(grants, ())
             };
             match self.update(record_id, GRANT_LIFE, change).await {

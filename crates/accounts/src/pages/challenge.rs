@@ -31,16 +31,6 @@ pub fn challenge_response(
 /// Returns the page that names the server, the caller, the scopes and the user, with a button to
 /// continue.
 fn consent_page(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> Response<String> {
-    let (server, provider) = (escaped(shown.title), escaped(&consent.provider));
-    let page = Page {
-        title: &format!("Allow {server} to use your {provider} account?"),
-        main: &main_of(consent, shown),
-        style: "",
-    };
-    page.asking(consent, None, shown)
-}
-
-fn main_of(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> String {
     let (server, provider) = (isolated(shown.title), isolated(&consent.provider));
     let caller = match consent.asker.caller.as_str() {
         "" => "an anonymous caller".to_owned(),
@@ -57,7 +47,7 @@ fn main_of(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> Str
     };
     let user = isolated(&consent.asker.user);
     let form = escaped(&consent.form);
-    format!(
+    let main = format!(
         "<h1>Allow {server} to use your {provider} account?</h1>\n\
          <p>The request comes from {caller}.</p>\n\
          {scopes}\
@@ -74,7 +64,13 @@ fn main_of(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -> Str
          </form>\n\
          <p class=\"note\">If you are not sure, close this window. This page has not allowed \
          anything yet.</p>\n"
-    )
+    );
+    let (server, provider) = (escaped(shown.title), escaped(&consent.provider));
+    let page = Page {
+        title: &format!("Allow {server} to use your {provider} account?"),
+        main: &main,
+    };
+    page.asking(consent, None, shown)
 }
 
 /// Returns the page for a result.

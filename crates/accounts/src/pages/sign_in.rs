@@ -13,10 +13,6 @@ use crate::{
 /// The end of a sign-in whose form cannot be read.
 pub const UNREADABLE_FORM: SignInPage = SignInPage::Request("the form cannot be read");
 
-/// The style of the button that does not continue.
-const SECOND_BUTTON: &str =
-    ".second { margin-top: .75rem; border-color: var(--line); background: none; color: inherit }\n";
-
 /// Returns the response to a browser that is on its way through a sign-in.
 pub fn sign_in_response(
     response: Result<SignInResponse, StoreError>,
@@ -49,30 +45,18 @@ pub fn sign_in_response(
 
 /// Returns the page that says who asks, for what, and where the browser returns to.
 fn consent_page(consent: &ConsentPage<SignInAsker>, shown: ShownServer<'_>) -> Response<String> {
-    let url = Url::parse(&consent.asker.redirect_uri).ok();
-    let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
-    let page = Page {
-        title: &format!("Sign in to {}?", escaped(shown.title)),
-        main: &main_of(consent, url.as_ref(), shown),
-        style: SECOND_BUTTON,
-    };
-    page.asking(consent, scheme, shown)
-}
-
-fn main_of(
-    consent: &ConsentPage<SignInAsker>,
-    url: Option<&Url>,
-    shown: ShownServer<'_>,
-) -> String {
     let (server, provider) = (isolated(shown.title), isolated(&consent.provider));
-    let form = escaped(&consent.form);
-    let asker = &consent.asker;
-    let (who, to) = (who_asks(asker), destination(url, &asker.redirect_uri));
+    let (asker, form) = (&consent.asker, escaped(&consent.form));
+    let url = Url::parse(&asker.redirect_uri).ok();
+    let (who, to) = (
+        who_asks(asker),
+        destination(url.as_ref(), &asker.redirect_uri),
+    );
     let scopes = match &consent.scopes[..] {
         [] => String::new(),
         scopes => format!("<p>With these permissions:</p>\n{}", scope_list(scopes)),
     };
-    format!(
+    let main = format!(
         "<h1>Sign in to {server}?</h1>\n\
          {who}\
          <h2>What it will be able to do</h2>\n\
@@ -88,7 +72,13 @@ fn main_of(
          </form>\n\
          <p class=\"note\">{provider} asks you to sign in. This page has not allowed anything \
          yet.</p>\n"
-    )
+    );
+    let page = Page {
+        title: &format!("Sign in to {}?", escaped(shown.title)),
+        main: &main,
+    };
+    let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
+    page.asking(consent, scheme, shown)
 }
 
 /// Says who asks: the host that vouches for the client, not only the name that it gives itself.

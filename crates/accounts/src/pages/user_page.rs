@@ -44,7 +44,6 @@ pub(super) fn ending(
     let page = Page {
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
-        style: "",
     };
     let mut response = page.response("'none'", "no-referrer", shown);
     *response.status_mut() = status;
@@ -55,8 +54,6 @@ pub(super) fn ending(
 pub(super) struct Page<'a> {
     pub(super) title: &'a str,
     pub(super) main: &'a str,
-    /// Added to the style that all pages share.
-    pub(super) style: &'static str,
 }
 
 impl Page<'_> {
@@ -68,13 +65,20 @@ impl Page<'_> {
         referrer: &str,
         shown: ShownServer<'_>,
     ) -> Response<String> {
-        let style = Sha256::digest(format!("{STYLE}{}", self.style));
+        let style = BASE64_STANDARD.encode(Sha256::digest(STYLE));
         let policy = format!(
-            "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action {form_action}; \
-             frame-ancestors 'none'",
-            BASE64_STANDARD.encode(style)
+            "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; \
+             form-action {form_action}; frame-ancestors 'none'"
         );
-        let mut response = Response::new(self.html(shown));
+        let (title, main) = (self.title, self.main);
+        let (server, support) = (isolated(shown.title), support_of(shown));
+        let mut response = Response::new(format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
+        ));
         for (name, value) in [
             (CONTENT_SECURITY_POLICY, &*policy),
             (CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -107,18 +111,6 @@ impl Page<'_> {
             response.headers_mut().insert(SET_COOKIE, cookie);
         }
         response
-    }
-
-    fn html(&self, shown: ShownServer<'_>) -> String {
-        let (title, main, style) = (self.title, self.main, self.style);
-        let (server, support) = (isolated(shown.title), support_of(shown));
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n\
-             <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
-        )
     }
 }
 
