@@ -106,7 +106,7 @@ impl ChallengeExchange {
             let Some(pending) = versioned.value.filter(|it| it.has_nonce(&self.nonce)) else {
                 return Change::Leave(Err(ChallengePage::Expired));
             };
-            if let Some(page) = pending.status.page() {
+            if let Err(page) = pending.status.check() {
                 return Change::Leave(Err(page));
             }
             let status = ChallengeStatus::Exchanging;
@@ -127,20 +127,19 @@ impl ChallengeExchange {
     /// until it expires, and then as failed.
     async fn record_status(&self, status: ChallengeStatus) {
         let change = |versioned: Versioned<StoredChallenge>| {
-            let challenge = versioned.value.filter(|it| it.has_nonce(&self.nonce));
-            match challenge {
-                Some(it) if it.status == ChallengeStatus::Exchanging => {
-                    Change::Write(StoredChallenge { status, ..it }, true)
-                }
-                // Already written, by an earlier attempt whose response was lost.
-                it => Change::Leave(it.is_some_and(|it| it.status == status)),
+            let exchanging = versioned
+                .value
+                .filter(|it| it.has_nonce(&self.nonce) && it.status == ChallengeStatus::Exchanging);
+            match exchanging {
+                Some(it) => Change::Write(StoredChallenge { status, ..it }, ()),
+                // Already written, by an earlier attempt whose response was lost; or expired.
+                None => Change::Leave(()),
             }
         };
         let life = CHALLENGE_LIFE;
         for _ in 0..3 {
             match self.records.update(&self.record_id, life, change).await {
-                Ok(true) => return,
-                Ok(false) => break,
+                Ok(()) => return,
                 Err(error) => tracing::warn!(%error, "a challenge's status could not be written"),
             }
             tokio::time::sleep(RETRY_DELAY).await;

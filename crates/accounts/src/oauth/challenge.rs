@@ -66,13 +66,13 @@ pub(super) enum ChallengeStatus {
 }
 
 impl ChallengeStatus {
-    /// Returns the page that explains why the challenge cannot be continued. `None` if it can.
-    pub(super) fn page(self) -> Option<ChallengePage> {
+    /// Returns the page that explains why the challenge cannot be continued, unless it can.
+    pub(super) fn check(self) -> Result<(), ChallengePage> {
         match self {
-            Self::Pending => None,
-            Self::Exchanging => Some(ChallengePage::InUse),
-            Self::Completed => Some(ChallengePage::Completed),
-            Self::Failed => Some(ChallengePage::Failed),
+            Self::Pending => Ok(()),
+            Self::Exchanging => Err(ChallengePage::InUse),
+            Self::Completed => Err(ChallengePage::Completed),
+            Self::Failed => Err(ChallengePage::Failed),
         }
     }
 }
@@ -226,16 +226,14 @@ impl Broker {
     ) -> Result<ChallengeResponse, ChallengePage> {
         let open = self.open(id).await?;
         let (name, keys) = (cookie_name(id), &open.records.keys);
-        let binding = browser.binding(&name);
-        let flow = binding.map(|binding| Flow::new(id, open.provider, binding));
-        let has_consented =
-            |flow: &Flow<'_>| form_token.is_some_and(|token| flow.is_form_token(keys, token));
-        let Some(flow) = flow.filter(has_consented) else {
+        let binding = browser.binding(&name).ok_or(ChallengePage::OtherBrowser)?;
+        let shown = Flow::new(id, open.provider, binding);
+        if !form_token.is_some_and(|token| shown.is_form_token(keys, token)) {
             return Err(ChallengePage::OtherBrowser);
-        };
+        }
         let life = CHALLENGE_LIFE;
         let attempt = attempt_id(id, self.clock.now() + life, self.clock.id());
-        let attempt = Flow::new(&attempt, open.provider, flow.browser);
+        let attempt = Flow::new(&attempt, open.provider, binding);
         let url = attempt.provider_url(keys, browser.base, &open.scopes, None);
         let url = url.await?;
         // The user gets the full time for the provider's pages. If another tab was first, it
@@ -246,49 +244,26 @@ impl Broker {
         };
         let saved = (open.records).save(&open.record_id, &pending, life, open.over);
         saved.await?;
-        let cookies = vec![browser.cookie(&name, flow.browser, life)];
+        let cookies = vec![browser.cookie(&name, binding, life)];
         Ok(BrowserResponse::Redirect { url, cookies })
     }
 
     /// Returns the pending challenge with this id, or the page that explains why there is none.
     async fn open(&self, id: &str) -> Result<OpenChallenge<'_>, ChallengePage> {
-        let Some((record_id, nonce)) = parse_id(id) else {
-            return Err(ChallengePage::Expired);
-        };
+        let (record_id, nonce) = parse_id(id).ok_or(ChallengePage::Expired)?;
         let records = self.records(None).await?;
         let versioned: Versioned<StoredChallenge> = records.load(&record_id).await?;
-        let Some(pending) = versioned.value.filter(|it| it.has_nonce(nonce)) else {
-            return Err(ChallengePage::Expired);
-        };
-        if let Some(page) = pending.status.page() {
-            return Err(page);
-        }
-        let Some(provider) = self.provider(&pending.provider) else {
-            return Err(ChallengePage::Failed);
-        };
-        let scopes = self.scopes_for(&records, &pending, provider).await?;
-        Ok(OpenChallenge {
-            records,
-            record_id,
-            pending,
-            over: versioned.over,
-            provider,
-            scopes,
-        })
-    }
-
-    async fn scopes_for(
-        &self,
-        records: &Records,
-        pending: &StoredChallenge,
-        provider: &Provider,
-    ) -> Result<Vec<String>, StoreError> {
-        let record_id = grant_record_id(&pending.caller, &pending.user, &provider.id);
-        let grants: Grants = records.load(&record_id).await?.value.unwrap_or_default();
+        let pending = versioned.value.filter(|it| it.has_nonce(nonce));
+        let pending = pending.ok_or(ChallengePage::Expired)?;
+        pending.status.check()?;
+        let provider = self.provider(&pending.provider);
+        let provider = provider.ok_or(ChallengePage::Failed)?;
+        let grants = grant_record_id(&pending.caller, &pending.user, &provider.id);
+        let grants: Grants = records.load(&grants).await?.value.unwrap_or_default();
         // The provider may no longer know a scope that no tool needs any more.
         let is_needed = |scope: &&String| {
-            self.declared
-                .contains(&(provider.id.clone(), (*scope).clone()))
+            let mut declared = self.declared.iter();
+            declared.any(|(id, it)| *id == provider.id && it == *scope)
         };
         let granted = grants.0.iter().flat_map(|grant| &grant.scopes);
         let granted = granted.filter(is_needed);
@@ -298,6 +273,13 @@ impl Broker {
                 scopes.push(scope.clone());
             }
         }
-        Ok(scopes)
+        Ok(OpenChallenge {
+            records,
+            record_id,
+            pending,
+            over: versioned.over,
+            provider,
+            scopes,
+        })
     }
 }

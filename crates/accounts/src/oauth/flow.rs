@@ -25,7 +25,7 @@ pub(crate) struct Flow<'a> {
     id: &'a str,
     provider: &'a Provider,
     /// The cookie's value.
-    pub(super) browser: &'a str,
+    browser: &'a str,
 }
 
 /// The secrets of a flow whose `state` the provider's redirect has brought back.
