@@ -2,7 +2,7 @@
 
 use http::{Response, StatusCode};
 
-use super::user_page::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
+use super::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
 use crate::oauth::{
     BrowserResponse, ChallengeAsker, ChallengePage, ChallengeResponse, ConsentPage,
 };
@@ -14,9 +14,7 @@ pub fn challenge_response(
 ) -> Response<String> {
     match response {
         Ok(BrowserResponse::Consent(page)) => consent_page(&page, shown),
-        Ok(BrowserResponse::Redirect { url, cookies }) => {
-            redirect(&url, &cookies).unwrap_or_else(|| result_page(ChallengePage::Failed, shown))
-        }
+        Ok(BrowserResponse::Redirect { url, cookies }) => redirect(&url, &cookies),
         Ok(BrowserResponse::Page(page)) | Err(page) => {
             if page == ChallengePage::OtherBrowser {
                 tracing::warn!(

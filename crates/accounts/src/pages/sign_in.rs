@@ -3,7 +3,7 @@
 use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use reqwest::Url;
 
-use super::user_page::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
+use super::{FIELD, Page, ShownServer, ending, escaped, isolated, redirect, scope_list};
 use crate::{
     StoreError,
     auth::sign_in::{SignInAsker, SignInPage, SignInResponse},
@@ -20,9 +20,7 @@ pub fn sign_in_response(
 ) -> Response<String> {
     match response {
         Ok(BrowserResponse::Consent(page)) => consent_page(&page, shown),
-        Ok(BrowserResponse::Redirect { url, cookies }) => {
-            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(UNREADABLE_FORM), shown))
-        }
+        Ok(BrowserResponse::Redirect { url, cookies }) => redirect(&url, &cookies),
         Ok(BrowserResponse::Page(page)) => {
             tracing::warn!(?page, "a sign-in has ended on a page of this server");
             ending_page(Some(page), shown)
