@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use oauth2::{
     AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet,
     ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
@@ -14,7 +15,7 @@ use oauth2::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::provider::{BoxFuture, EndpointUrls, NOT_AVAILABLE, Provider, is_overloaded};
+use super::provider::{EndpointUrls, NOT_AVAILABLE, Provider, is_overloaded};
 use crate::{
     Secret, StoreError,
     http_client::{self, DiscoveryError, TransportError, is_safe},

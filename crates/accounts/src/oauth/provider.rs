@@ -1,7 +1,8 @@
 //! OAuth 2.0 providers: Google, GitHub and others, and the requests for tokens to them.
 
-use std::{collections::HashMap, fmt, panic::UnwindSafe, pin::Pin, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use http::StatusCode;
 use oauth2::{AuthType, HttpRequest, HttpResponse};
 use reqwest::RequestBuilder;
@@ -10,8 +11,6 @@ use tokio::sync::OnceCell;
 
 use super::scope_descriptions::{self as known, Descriptions};
 use crate::http_client::{TransportError, http_client, is_safe, sent};
-
-pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Sends a request for tokens to a provider.
 type Transport = Arc<
@@ -323,9 +322,6 @@ async fn send(request: HttpRequest) -> Result<HttpResponse, TransportError> {
     }
     Ok(response)
 }
-
-// `transport` keeps no state that a panic could leave halfway.
-impl UnwindSafe for Provider {}
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
