@@ -36,7 +36,7 @@ use crate::{
     },
 };
 pub(crate) use agentcore::read_client_context;
-use format::{EventError, EventFormat, format_of, parse};
+use format::{EventFormat, format_of, not_accepted, not_http, parse};
 #[cfg(test)]
 pub(crate) use response::EventSource;
 pub(crate) use response::StreamedResponse;
@@ -64,10 +64,9 @@ pub(crate) fn diagnostic(error_type: &str, message: impl Into<String>) -> Diagno
     }
 }
 
-impl From<EventError> for Diagnostic {
-    fn from(error: EventError) -> Self {
-        diagnostic(UNSUPPORTED_EVENT, error.to_string())
-    }
+/// Returns the error about an event that is not handled.
+fn unsupported(message: impl Into<String>) -> Diagnostic {
+    diagnostic(UNSUPPORTED_EVENT, message)
 }
 
 /// The response to an event.
@@ -89,8 +88,8 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, Diagnostic> {
     let accept = |kind| {
-        let refusal = EventError::NotAccepted(kind);
-        app.events.contains(&kind).then_some(()).ok_or(refusal)
+        let is_accepted = app.events.contains(&kind).then_some(());
+        is_accepted.ok_or_else(|| not_accepted(kind))
     };
     let invocation = Invocation {
         deadline: deadline_of(&context),
@@ -133,7 +132,7 @@ pub(crate) async fn invoke(
         }
         // Only the function itself sends it, if it has tasks, and never with a client context.
         EventFormat::Task if context.client_context.is_some() || app.engine.worker.is_none() => {
-            return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
+            return Err(not_http(&[TASK_EVENT.into()]));
         }
         EventFormat::Task => return perform_task(app, event, invocation).await,
         EventFormat::Message => {
@@ -173,7 +172,7 @@ pub(crate) async fn invoke(
     if streams {
         return Ok(EventResponse::Stream(Box::new(response)));
     }
-    response.whole().await.map(EventResponse::Whole)
+    Ok(EventResponse::Whole(response.whole().await))
 }
 
 /// Returns an answer with this body. AWS's client takes an empty object for no answer, and a
@@ -197,7 +196,7 @@ async fn perform_task(
         lambda_tools: Ticket,
     }
 
-    let unknown = || diagnostic(UNSUPPORTED_EVENT, "The event belongs to no task.");
+    let unknown = || unsupported("The event belongs to no task.");
     let event: TaskEvent = serde_json::from_str(event).map_err(|_| unknown())?;
     match driver::perform(app, &event.lambda_tools, invocation).await {
         Ok(true) => Ok(answer(Bytes::from_static(b"null"))),
