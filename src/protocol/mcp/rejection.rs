@@ -33,11 +33,9 @@ const NO_TOKEN: &str =
 
 /// Returns the status and the body of a refusal.
 pub(super) fn encode_refusal(format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-    let error = match encoding_of(refusal) {
-        Encoding::Result(rejection) => {
-            return (StatusCode::OK, encode_rejection(format, rejection));
-        }
-        Encoding::Error(error) => error,
+    let error = match error_of(refusal) {
+        Ok(error) => error,
+        Err(rejection) => return (StatusCode::OK, encode_rejection(format, rejection)),
     };
     if !format.is_bare {
         return (error.status, encode_error(format, &error.error));
@@ -111,18 +109,11 @@ fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
     }
 }
 
-/// The representation of a refusal.
-enum Encoding<'a> {
-    /// A result, for a model that can act on the rejection.
-    Result(&'a Rejection),
-    /// A JSON-RPC error.
-    Error(ErrorResponse),
-}
-
-fn encoding_of(refusal: &Refusal) -> Encoding<'_> {
+/// Returns the JSON-RPC error of a refusal, or the rejection that a model can act on.
+fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
     let wording = || Wording::of(refusal).into_detail();
     let new = |status, code| ErrorResponse::new(status, code, wording());
-    Encoding::Error(match refusal {
+    Ok(match refusal {
         // Codes outside of JSON-RPC's range are the application's own.
         Refusal::Unauthenticated(_, None) => new(StatusCode::UNAUTHORIZED, 401),
         Refusal::Unauthenticated(_, Some(_)) => {
@@ -151,7 +142,7 @@ fn encoding_of(refusal: &Refusal) -> Encoding<'_> {
                 let message = format!("{}.", Wording::of(refusal).message);
                 ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message)
             }
-            other => return Encoding::Result(other),
+            other => return Err(other),
         },
     })
 }
