@@ -29,11 +29,7 @@ use crate::{
     Caller, EventKind,
     arrival::Invocation,
     call::background::Ticket,
-    protocol::{
-        answer_direct_call,
-        app::AppState,
-        driver::{self, Admission, EventCall},
-    },
+    protocol::{answer_direct_call, app::AppState, driver},
 };
 pub(crate) use agentcore::read_client_context;
 use format::{EventFormat, format_of, not_accepted, not_http, parse};
@@ -88,7 +84,7 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, Diagnostic> {
     let accept = |kind| {
-        let is_accepted = app.events.contains(&kind).then_some(());
+        let is_accepted = app.events.contains(&kind).then_some(kind);
         is_accepted.ok_or_else(|| not_accepted(kind))
     };
     let invocation = Invocation {
@@ -107,8 +103,8 @@ pub(crate) async fn invoke(
     }
     let (kind, event) = match format_of(event)? {
         EventFormat::Rest => {
-            accept(EventKind::RestApi)?;
-            (EventKind::RestApi, parse(event).map(request::of_rest)?)
+            let kind = accept(EventKind::RestApi)?;
+            (kind, parse(event).map(request::of_rest)?)
         }
         // Accepted like the same event of a REST API, but never answered with a stream.
         EventFormat::HttpAsRest => {
@@ -117,13 +113,11 @@ pub(crate) async fn invoke(
         }
         EventFormat::Http => {
             let parsed = parse(event)?;
-            let kind = request::kind_of(&parsed);
-            accept(kind)?;
+            let kind = accept(request::kind_of(&parsed))?;
             (kind, request::of_http(parsed))
         }
         EventFormat::Alb => {
-            let kind = EventKind::LoadBalancer;
-            accept(kind)?;
+            let kind = accept(EventKind::LoadBalancer)?;
             (kind, parse(event).map(request::of_load_balancer)?)
         }
         EventFormat::WarmUp => {
@@ -141,13 +135,7 @@ pub(crate) async fn invoke(
         }
         EventFormat::Direct => {
             accept(EventKind::Direct)?;
-            // IAM has admitted whoever invokes the function itself, so the call needs no credentials.
-            let call = EventCall {
-                request: Request::new(Bytes::copy_from_slice(event.as_bytes())),
-                admission: Admission::Admitted(Caller::Invoker),
-                invocation,
-            };
-            return Ok(answer(answer_direct_call(app, call).await));
+            return Ok(answer(answer_direct_call(app, event, invocation).await));
         }
     };
     let streams = app.streaming.contains(&kind);

@@ -89,13 +89,14 @@ impl Protocol {
 
     fn mount(self, router: Router<Arc<AppState>>, app: &AppState) -> Router<Arc<AppState>> {
         match self {
-            Self::Oxp => driver::mount(router, OxpCodec::new(&app.info), app),
-            Self::Mcp => driver::mount(router, McpCodec::new(&app.info), app),
-            Self::OpenTool => driver::mount(router, OpenToolCodec::new(&app.info), app),
+            Self::Oxp => driver::mount(router, OxpCodec::default(), app),
+            Self::Mcp => driver::mount(router, McpCodec::default(), app),
+            Self::OpenTool => driver::mount(router, OpenToolCodec::default(), app),
         }
     }
 
-    fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    /// Returns the properties of all protocols.
+    pub(crate) fn declarations() -> impl Iterator<Item = &'static Declaration> {
         Self::ALL.iter().map(|protocol| protocol.declaration())
     }
 
@@ -108,25 +109,10 @@ impl Protocol {
         routes.map(|route| (&route.method, route.path))
     }
 
-    /// Returns the request headers whose values are not secret.
-    pub(crate) fn request_headers() -> impl Iterator<Item = &'static str> {
-        Self::declarations()
-            .flat_map(|declaration| declaration.request_headers)
-            .copied()
-    }
-
     /// Returns the response headers that clients read.
     pub(crate) fn response_headers() -> impl Iterator<Item = &'static str> {
         let specific = Self::declarations().flat_map(|declaration| declaration.response_headers);
         exchange::RESPONSE_HEADERS.iter().chain(specific).copied()
-    }
-
-    /// Returns the places of tokens and secrets in calls: a JSON pointer to a list, and the name of
-    /// a field of its items.
-    pub(crate) fn secrets() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Self::declarations()
-            .flat_map(|declaration| declaration.secrets)
-            .copied()
     }
 }
 
@@ -191,7 +177,7 @@ async fn unrouted(
             return response;
         }
         drop::<Request>(request);
-        app.not_found()
+        problem::not_found(&app)
     };
     cors::share(&app, request, others).await
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 use http::Extensions;
 use http::HeaderMap;
@@ -12,18 +11,13 @@ use super::{
     Protocol,
     listed_tools::{ListedTools, ModelNames},
     origin::AllowedOrigins,
-    problem,
-    refusal::Refusal,
-    sign_in::sign_in,
 };
 #[cfg(any(feature = "oauth", feature = "oidc"))]
 use crate::arrival::Invocation;
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    AgentCoreUser, Caller, EventKind, PublicUrl, ServerInfo,
-    call::{Engine, rejection::Rejection},
-    clock::Clock,
+    AgentCoreUser, Caller, EventKind, PublicUrl, ServerInfo, call::Engine, clock::Clock,
     observe::request_log::Observer,
 };
 
@@ -61,11 +55,6 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
-    /// Responds to a request for a path that has no route.
-    pub(super) fn not_found(&self) -> Response {
-        problem::not_found(&self.protocols, self.has_openapi)
-    }
-
     /// Returns true for a request from no web page, or from an allowed one. This is checked before the
     /// credentials, which a browser may add to any page's request. `base` is the function's URL
     /// according to the platform.
@@ -90,29 +79,14 @@ impl AppState {
         self.public_url.resolve(event_base)
     }
 
-    /// Adds to a refusal how to obtain a token, if an issuer is configured.
-    pub(super) fn with_sign_in(
-        &self,
-        mut refusal: Refusal,
-        base: Option<&str>,
-        resource_path: &str,
-    ) -> Refusal {
-        if let Refusal::Unauthenticated(_, hint)
-        | Refusal::Rejected(Rejection::InsufficientScope { .. }, hint) = &mut refusal
-        {
-            *hint = sign_in(&self.engine.auth, &self.public_url, base, resource_path);
-        }
-        refusal
-    }
-
-    /// Returns the tools that `reader` sees in lists.
+    /// Returns the tools that `reader` sees in lists; without a reader, all tools.
     pub(super) fn listed_tools<'a>(
         &'a self,
-        reader: &'a Caller,
+        reader: Option<&'a Caller>,
         server_url: Option<&'a str>,
     ) -> ListedTools<'a> {
-        let engine = &self.engine;
-        let reader = engine.lists_callable.then_some(reader);
-        ListedTools::new(&engine.toolkit, &engine.auth, server_url, reader)
+        let (info, engine) = (&self.info, &self.engine);
+        let reader = reader.filter(|_| engine.lists_callable);
+        ListedTools::new(info, &engine.toolkit, &engine.auth, server_url, reader)
     }
 }

@@ -86,7 +86,7 @@ async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
             let body = it.server.metadata(&base);
             public(StatusCode::OK, &body, "public, max-age=300")
         }
-        _ => it.app.not_found(),
+        _ => problem::not_found(&it.app),
     }
 }
 
@@ -103,7 +103,7 @@ async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
         return problem::method_not_allowed();
     }
     let Some(base) = it.app.base_url(request.extensions()) else {
-        return it.app.not_found();
+        return problem::not_found(&it.app);
     };
     let query = request.uri().query().unwrap_or_default();
     let browser = Browser::new(&base, request.headers());
@@ -113,7 +113,7 @@ async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
 
 async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
     let Some(base) = it.app.base_url(request.extensions()) else {
-        return it.app.not_found();
+        return problem::not_found(&it.app);
     };
     let (parts, body) = request.into_parts();
     let browser = Browser::new(&base, &parts.headers);

@@ -20,13 +20,14 @@ use super::{
     json::{max_values, repaired},
     json_response::insert,
     refusal::{LONGEST_RETRY, Refusal},
-    sign_in::www_authenticate,
+    sign_in::{sign_in, www_authenticate},
     wording::Wording,
 };
 use crate::{
-    Caller,
-    arrival::{Arrival, encoded_size, fits},
-    call::{Call, Outcome, background::StartedTask, rejection::Rejection},
+    Caller, StoreError,
+    arrival::{Arrival, Invocation, encoded_size, fits},
+    call::{Call, Outcome, background::Ticket, rejection::Rejection},
+    idempotency::deduplication::task::NotStarted,
     observe::request_log::RequestLog,
     quotas::ExceededQuota,
     tool::reason::Reason,
@@ -129,11 +130,9 @@ impl<P: Codec> Exchange<P> {
                 headers: &request.parts.headers,
                 uri: &request.parts.uri,
                 body,
-                engine: &app.engine,
+                app,
                 caller: &request.caller,
-                names: &app.names,
                 max_values: max_values(app.max_request_size),
-                max_response_size: self.arrival.invocation.max_response_size(),
             };
             let mut format = P::undecoded(self.purpose);
             let operation = self.protocol.decode(self.purpose, &encoded, &mut format);
@@ -184,7 +183,7 @@ impl<P: Codec> Exchange<P> {
     fn list(&mut self, format: &P::Format, request: &AuthenticatedRequest) -> Response {
         let invocation = &self.arrival.invocation;
         let url = self.app.public_url.resolve(invocation.base_url.as_deref());
-        let tools = self.app.listed_tools(&request.caller, url.as_deref());
+        let tools = self.app.listed_tools(Some(&request.caller), url.as_deref());
         let list = self.protocol.list(format, &tools);
         if let Some(mut response) = list.response(&request.parts, invocation.max_response_size()) {
             insert(response.headers_mut(), P::DECLARATION.fixed_headers);
@@ -207,25 +206,41 @@ impl<P: Codec> Exchange<P> {
             Err(error) => Err((Reason::Unprotected, error.to_string())),
         };
         self.log.write_task(it.name, tool);
-        let (status, body) = (it.reply)(found);
+        let largest = self.arrival.invocation.max_response_size();
+        let (status, body) = (it.reply)(found, largest);
         reply::<P>(status, body)
     }
 
-    fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
-        let base = self.arrival.invocation.base_url.as_deref();
-        let resource_path = match self.purpose {
-            Purpose::Event(_) => "",
-            _ => P::DECLARATION.resource_path,
-        };
-        let refusal = self.app.with_sign_in(refusal, base, resource_path);
+    fn refuse(&mut self, format: &P::Format, mut refusal: Refusal) -> Response {
+        if let Refusal::Unauthenticated(_, hint)
+        | Refusal::Rejected(Rejection::InsufficientScope { .. }, hint) = &mut refusal
+        {
+            let resource_path = match self.purpose {
+                Purpose::Event(_) => "",
+                _ => P::DECLARATION.resource_path,
+            };
+            let base = self.arrival.invocation.base_url.as_deref();
+            *hint = sign_in(&self.app, base, resource_path);
+        }
         log_refusal(&refusal, &mut self.log);
         response_to_refused(&*self.protocol, format, &refusal)
     }
 }
 
-/// Performs a task that has been started. It was admitted when its call was handed over, and is logged
-/// like any other call.
-pub(super) async fn perform(app: &Arc<AppState>, started: StartedTask, arrival: Arrival) {
+/// Performs the task of a ticket, unless it has been started before. It was admitted when its call was
+/// handed over, and is logged like any other call. Returns false if there is no such task.
+pub(crate) async fn perform(
+    app: &Arc<AppState>,
+    ticket: &Ticket,
+    invocation: Invocation,
+) -> Result<bool, StoreError> {
+    let arrival = Arrival::of(app.engine.clock.instant(), invocation);
+    let started = match app.engine.start(ticket, arrival.invocation.deadline).await {
+        Ok(started) => started,
+        Err(NotStarted::TooLate) => return Ok(true),
+        Err(NotStarted::Unknown) => return Ok(false),
+        Err(NotStarted::Undecided(error)) => return Err(error),
+    };
     let (headers, span) = (&started.headers, Some("task"));
     let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "call", span);
     log.set_trace(headers, started.call.trace_id.as_deref());
@@ -240,6 +255,7 @@ pub(super) async fn perform(app: &Arc<AppState>, started: StartedTask, arrival: 
             engine.end_task(started.claim, refusal.into()).await;
         }
     }
+    Ok(true)
 }
 
 fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
@@ -266,7 +282,7 @@ impl Exchange<super::First> {
         logs_absence: bool,
     ) -> Result<AuthenticatedRequest, Response> {
         let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-        let protocol = Arc::new(super::First::new(&app.info));
+        let protocol = Arc::new(super::First::default());
         let (headers, purpose) = (request.headers(), Purpose::Fixed(operation));
         let mut exchange = Self::begin(app, protocol, &arrival, headers, purpose);
         let admitted = app.admit(request, &arrival, |_| false).await;

@@ -43,7 +43,7 @@ pub(super) fn router(app: Arc<AppState>) -> Router {
     lambda_tools_explorer::router(listing)
         .layer(from_fn_with_state(Arc::clone(&app), admitted))
         .method_not_allowed_fallback(async || problem::method_not_allowed())
-        .fallback(async move || app.not_found())
+        .fallback(async move || problem::not_found(&app))
 }
 
 /// Responds to callers who may list the tools. A browser sends no credentials when it opens the page,
@@ -94,7 +94,7 @@ fn listing(app: &AppState, caller: &Caller, request: &Request) -> Response {
 /// this library knows.
 fn listing_of(app: &AppState, largest: usize, reader: &Caller) -> Value {
     let engine = &app.engine;
-    let tools = app.listed_tools(reader, None);
+    let tools = app.listed_tools(Some(reader), None);
     let newest: HashSet<_> = engine.toolkit.newest().map(|it| &it.id).collect();
     let versions = tools.entries();
     let versions = versions.map(|entry| version_of(entry, newest.contains(&entry.id)));

@@ -19,6 +19,7 @@ use super::{
     app::AppState,
     cors,
     json_response::{insert, json_response, to_json},
+    problem,
     sign_in::WELL_KNOWN,
 };
 use crate::PublicUrl;
@@ -37,7 +38,7 @@ pub(super) fn routes(app: &AppState) -> Router<Arc<AppState>> {
         return router;
     }
     let handler = async |State(app): State<Arc<AppState>>, request: Request| {
-        metadata(&app, &request).unwrap_or_else(|| app.not_found())
+        metadata(&app, &request).unwrap_or_else(|| problem::not_found(&app))
     };
     // Looked up, not routed: the router would take some prefixes for patterns, and panic.
     let below = format!("{WELL_KNOWN}/{{*path}}");

@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 
-use super::refusal::{Refusal, SignInHint};
-use crate::{Auth, PublicUrl, call::rejection::Rejection};
+use super::{
+    app::AppState,
+    refusal::{Refusal, SignInHint},
+};
+use crate::call::rejection::Rejection;
 
 /// The path of the metadata: RFC 9728, section 3.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -65,12 +68,12 @@ pub(super) fn sentence(sign_in: Option<&SignInHint>) -> String {
 /// Returns the way to sign in, for a request to a protocol with this resource path. Warns once of
 /// metadata that clients cannot reach.
 pub(super) fn sign_in(
-    auth: &Auth,
-    public_url: &PublicUrl,
+    app: &AppState,
     event_base: Option<&str>,
     resource_path: &str,
 ) -> Option<Box<SignInHint>> {
     static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    let (auth, public_url) = (&app.engine.auth, &app.public_url);
     if !auth.has_issuers() {
         return None;
     }
