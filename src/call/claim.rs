@@ -73,10 +73,6 @@ impl PreparedCall {
         let policy = execution.entry.tool.policy;
         let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
         match claimed.await.map_err(Rejection::Unprotected)? {
-            ClaimResult::Unclaimed => {
-                self.valid.execution.count(self.valid.user()).await?;
-                Ok(self.run(None).await.0)
-            }
             ClaimResult::Claimed(claim) => {
                 if let Err(rejection) = self.valid.execution.count(self.valid.user()).await {
                     if !deduplication.withdraw(claim).await {

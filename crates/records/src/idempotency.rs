@@ -6,11 +6,12 @@ pub mod deduplication;
 mod fingerprint;
 mod record;
 
-use std::{any::type_name, fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
+pub(crate) use fingerprint::hash_of;
 pub use fingerprint::{CallIdentity, digest_of, fingerprint_of, owner_of};
 use record::{CallRecord, CallState, LIMITS};
 
@@ -24,17 +25,14 @@ use record::{CallRecord, CallState, LIMITS};
 /// // For `Server::idempotency`.
 /// let remembered = Idempotency::in_memory().expire_after(Duration::from_hours(24));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Idempotency {
     store: Option<Arc<dyn Store>>,
-    /// The name of the store's type.
-    store_name: Option<&'static str>,
     /// True if all instances of a function use the same store.
     is_shared: bool,
     expire_after: Duration,
     wait_for: Duration,
     timeout: Duration,
-    runs_unprotected: bool,
 }
 
 /// The maximum for each time limit: longer than any call is retried. Adding a much longer time to a
@@ -47,7 +45,6 @@ impl Idempotency {
     pub fn in_store<S: Store + 'static>(store: S) -> Self {
         Self {
             store: Some(Arc::new(store)),
-            store_name: type_name::<S>().rsplit("::").next(),
             is_shared: true,
             ..Self::none()
         }
@@ -58,12 +55,10 @@ impl Idempotency {
     pub fn none() -> Self {
         Self {
             store: None,
-            store_name: None,
             is_shared: false,
             expire_after: Duration::from_hours(1),
             wait_for: Duration::from_secs(5),
             timeout: Duration::from_secs(3),
-            runs_unprotected: false,
         }
     }
 
@@ -108,26 +103,5 @@ impl Idempotency {
     /// Returns the store, unless it is the memory of this process, which may forget records.
     pub fn shared_store(&self) -> Option<Arc<dyn Store>> {
         self.store.clone().filter(|_| self.is_shared)
-    }
-
-    /// Runs calls without deduplication while the store is unreachable, and logs an error for each.
-    /// Without this setting, these calls are rejected, and nothing runs.
-    #[must_use]
-    pub fn best_effort(mut self) -> Self {
-        self.runs_unprotected = true;
-        self
-    }
-}
-
-impl fmt::Debug for Idempotency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Idempotency")
-            .field("store", &self.store_name)
-            .field("is_shared", &self.is_shared)
-            .field("expire_after", &self.expire_after)
-            .field("wait_for", &self.wait_for)
-            .field("timeout", &self.timeout)
-            .field("runs_unprotected", &self.runs_unprotected)
-            .finish()
     }
 }

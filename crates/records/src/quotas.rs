@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::clock::{since_epoch, timestamp};
+use crate::clock::since_epoch;
 pub use counters::{CountedCall, ExceededQuota, Quotas};
 
 /// A limit on the number of calls that run in a calendar minute or day of UTC.
@@ -28,22 +28,21 @@ pub struct Quota {
     limit: u64,
     window: Window,
     subject: Subject,
-    runs_uncounted: bool,
 }
 
-/// The calls that a quota counts together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The calls that a quota counts together, the narrowest first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
-    /// All calls.
-    All,
-    /// Those of each caller.
-    Caller,
     /// Those of each caller for each user.
     User,
+    /// Those of each caller.
+    Caller,
     /// Those of each tool.
     Tool,
     /// Those of this tool; others are not counted.
     OneTool(String),
+    /// All calls.
+    All,
 }
 
 /// A part of the calendar, in UTC.
@@ -95,20 +94,11 @@ impl Quota {
         self
     }
 
-    /// Runs calls uncounted while the store is unreachable, and logs an error for each. Without this
-    /// setting, these calls are rejected.
-    #[must_use]
-    pub fn best_effort(mut self) -> Self {
-        self.runs_uncounted = true;
-        self
-    }
-
     fn new(limit: u64, window: Window, subject: Subject) -> Self {
         Self {
             limit,
             window,
             subject,
-            runs_uncounted: false,
         }
     }
 
@@ -162,16 +152,6 @@ impl Window {
             Self::Minute => Duration::from_mins(1),
             Self::Day => Duration::from_hours(24),
         }
-    }
-
-    /// Returns a text that identifies the window around this time.
-    fn id(self, now: SystemTime) -> String {
-        let mut text = timestamp(now);
-        text.truncate(match self {
-            Self::Minute => "2026-01-01T00:00".len(),
-            Self::Day => "2026-01-01".len(),
-        });
-        text
     }
 
     /// Returns the end of the window around this time.
@@ -246,15 +226,14 @@ mod tests {
         use Window::{Day, Minute};
 
         // From `date -u -d @… +%FT%TZ`.
-        for (seconds, window, id, end) in [
-            (1_709_210_096, Minute, "2024-02-29T12:34", 1_709_210_100),
-            (1_709_210_096, Day, "2024-02-29", 1_709_251_200),
-            (1_735_689_599, Day, "2024-12-31", 1_735_689_600),
-            (1_735_689_600, Day, "2025-01-01", 1_735_776_000),
+        for (seconds, window, end) in [
+            (1_709_210_096, Minute, 1_709_210_100),
+            (1_709_210_096, Day, 1_709_251_200),
+            (1_735_689_599, Day, 1_735_689_600),
+            (1_735_689_600, Day, 1_735_776_000),
         ] {
             let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
-            assert_eq!(window.id(at(seconds)), id);
-            assert_eq!(window.end(at(seconds)), at(end), "{id}");
+            assert_eq!(window.end(at(seconds)), at(end), "{seconds}");
         }
     }
 }

@@ -13,6 +13,7 @@ mod tests;
 
 use std::{
     borrow::Cow,
+    fmt,
     future::{Future, poll_fn, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -110,6 +111,12 @@ pub trait Store: Send + Sync {
     }
 }
 
+impl fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store")
+    }
+}
+
 /// The future that an operation of a [`Store`] returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
@@ -171,13 +178,6 @@ pub struct Count<'a> {
     pub now: SystemTime,
 }
 
-impl Over {
-    /// Returns the condition that this record is still the current one.
-    fn of(current: Option<&Record>) -> Self {
-        current.map_or(Self::Nothing, |it| Self::Version(it.version))
-    }
-}
-
 impl Count<'_> {
     /// The field with the number.
     pub(crate) const FIELD: &'static str = "count";
@@ -222,8 +222,6 @@ pub enum Field {
     Text(String),
     /// A whole number, such as milliseconds since 1970.
     Number(u64),
-    /// A boolean.
-    Flag(bool),
     /// Bytes, in a format internal to the library.
     Bytes(Vec<u8>),
 }
@@ -319,7 +317,9 @@ pub async fn update<S: Store + ?Sized, T>(
 ) -> Result<T, StoreError> {
     let mut current = within(timeout, store.get(id)).await?;
     for _ in 0..ATTEMPTS {
-        let over = Over::of(current.as_ref());
+        let over = current
+            .as_ref()
+            .map_or(Over::Nothing, |it| Over::Version(it.version));
         let (record, value) = match decide(current) {
             Change::Leave(value) => return Ok(value),
             Change::Write(record, value) => (record, value),

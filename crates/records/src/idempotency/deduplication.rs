@@ -6,6 +6,7 @@ pub mod task;
 mod tests;
 
 use std::{
+    ops::ControlFlow::{self, Break, Continue},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -28,7 +29,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 
 /// Recognizes repeated calls to a server.
-#[derive(Clone)]
 pub struct Deduplication {
     idempotency: Idempotency,
     clock: Clock,
@@ -38,8 +38,6 @@ pub struct Deduplication {
 
 /// The result of claiming a call.
 pub enum ClaimResult {
-    /// The call may run, but its outcome will not be recorded.
-    Unclaimed,
     /// The call may run, and its outcome will be recorded.
     Claimed(Claim),
     /// The call has run already, or is running elsewhere.
@@ -154,6 +152,9 @@ impl Deduplication {
     /// Claims a call, or finds its outcome. If the call is running elsewhere, waits for its
     /// outcome. `task` makes the call a task. An error means that it is unknown whether the call has
     /// run before; it does not run.
+    ///
+    /// # Panics
+    /// Without a [store](Self::is_on).
     pub async fn claim(
         &self,
         identity: CallIdentity,
@@ -161,9 +162,6 @@ impl Deduplication {
         limits: impl Fn() -> ClaimLimits,
         task: Option<&NewTask>,
     ) -> Result<ClaimResult, StoreError> {
-        if !self.is_on() {
-            return Ok(ClaimResult::Unclaimed);
-        }
         let started = tokio::time::Instant::now();
         let first = limits();
         let usual = || self.idempotency.wait_for.min(first.tool / 2);
@@ -171,27 +169,12 @@ impl Deduplication {
         let mut running = None;
         let mut pause = Duration::from_millis(50);
         loop {
-            let (current, now) = (limits(), self.clock.now());
-            let mut claim = self.new_claim(&identity, policy, current, now);
-            if let Some(task) = task {
-                task.turn(&mut claim.record, now, self.idempotency.expire_after);
-            }
-            let limit = self.idempotency.timeout.min(current.tool / 2);
-            match self.write_claim(&claim, limit).await {
-                Ok(None) => return Ok(ClaimResult::Claimed(claim)),
-                Ok(Some(existing)) if existing.fingerprint != identity.fingerprint => {
-                    return Ok(ClaimResult::IdReused);
-                }
-                Ok(Some(existing)) => match self.recorded_outcome(&existing) {
-                    Some(outcome) => return Ok(ClaimResult::Duplicate(outcome)),
-                    None => running = Some(existing),
-                },
+            match self.try_claim(&identity, policy, limits(), task).await {
+                Ok(Break(result)) => return Ok(result),
+                Ok(Continue(existing)) => running = Some(existing),
                 // An earlier attempt found that the call is running elsewhere.
-                Err(_) if running.is_some() => {
-                    self.withdraw(claim).await;
-                    break;
-                }
-                Err(error) => return self.run_unclaimed(claim, error).await,
+                Err(_) if running.is_some() => break,
+                Err(error) => return Err(error),
             }
             let left = patience.saturating_sub(started.elapsed());
             if left.is_zero() {
@@ -207,6 +190,38 @@ impl Deduplication {
             is_replay: false,
             task: task.map(Box::new),
         }))
+    }
+
+    /// Tries to write a claim. If its call is running elsewhere, or will soon be free, nothing is decided
+    /// yet, and its record is returned.
+    async fn try_claim(
+        &self,
+        identity: &CallIdentity,
+        policy: RepeatPolicy,
+        limits: ClaimLimits,
+        task: Option<&NewTask>,
+    ) -> Result<ControlFlow<ClaimResult, CallRecord>, StoreError> {
+        let now = self.clock.now();
+        let mut claim = self.new_claim(identity, policy, limits, now);
+        if let Some(task) = task {
+            task.turn(&mut claim.record, now, self.idempotency.expire_after);
+        }
+        let limit = self.idempotency.timeout.min(limits.tool / 2);
+        let existing = match self.write_claim(&claim, limit).await {
+            Ok(Some(existing)) => existing,
+            Ok(None) => return Ok(Break(ClaimResult::Claimed(claim))),
+            Err(error) => {
+                self.withdraw(claim).await;
+                return Err(error);
+            }
+        };
+        if existing.fingerprint != identity.fingerprint {
+            return Ok(Break(ClaimResult::IdReused));
+        }
+        Ok(match self.recorded_outcome(&existing) {
+            Some(outcome) => Break(ClaimResult::Duplicate(outcome)),
+            None => Continue(existing),
+        })
     }
 
     fn new_claim(
@@ -291,26 +306,6 @@ impl Deduplication {
             CallState::Running { .. } => None,
             state => Some(state.outcome()),
         }
-    }
-
-    /// Lets a call run although its claim may not have been written, if the owner prefers that, or
-    /// returns the error.
-    async fn run_unclaimed(
-        &self,
-        claim: Claim,
-        error: StoreError,
-    ) -> Result<ClaimResult, StoreError> {
-        // A full store is reachable, and knows calls that must not run twice.
-        let is_unreachable = error.is_temporary() && !error.is_full();
-        if !self.idempotency.runs_unprotected || !is_unreachable {
-            self.withdraw(claim).await;
-            return Err(error);
-        }
-        let deduplication = self.clone();
-        // If this fails too, the claim expires by itself.
-        tokio::spawn(async move { deduplication.withdraw(claim).await });
-        tracing::error!(%error, "the call runs without deduplication");
-        Ok(ClaimResult::Unclaimed)
     }
 
     /// Withdraws a claim that may have been written although the store did not confirm it, or whose

@@ -61,7 +61,7 @@ pub fn digest_of(values: &[&Value]) -> String {
 }
 
 /// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
-fn hash_of(texts: &[Option<&str>]) -> String {
+pub(crate) fn hash_of(texts: &[Option<&str>]) -> String {
     let mut hash = Sha256::new();
     for text in texts {
         match text {

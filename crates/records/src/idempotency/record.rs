@@ -30,7 +30,7 @@ pub(super) const OUTCOME: &str = "outcome";
 /// The field with the call of a task.
 const SEALED: &str = "sealed";
 
-/// The flag of a call that is running, is a task or must not run twice. Any other one may be
+/// The mark of a call that is running, is a task or must not run twice. Any other one may be
 /// forgotten, and run again.
 const KEPT: &str = "kept";
 
@@ -101,6 +101,12 @@ pub(super) enum CallState {
     OutcomeDropped,
 }
 
+impl CallState {
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Running { .. })
+    }
+}
+
 /// Times as numbers: a record in DynamoDB is paid for by its size.
 mod milliseconds {
     use std::time::{Duration, SystemTime};
@@ -142,8 +148,7 @@ fn never() -> SystemTime {
 impl CallRecord {
     pub(super) fn into_stored(self) -> store::Record {
         let call = serde_json::to_string(&self).expect("a call's times are after 1970");
-        let is_running = matches!(self.state, CallState::Running { .. });
-        let is_kept = is_running || self.task.is_some() || self.at_most_once;
+        let is_kept = self.state.is_running() || self.task.is_some() || self.at_most_once;
         let sealed = self.task.and_then(|it| it.sealed);
         let outcome = match self.state {
             CallState::Finished(outcome) => Some(outcome),
@@ -151,7 +156,7 @@ impl CallRecord {
         };
         let fields = [
             (CALL, Some(Field::Text(call))),
-            (KEPT, is_kept.then_some(Field::Flag(true))),
+            (KEPT, is_kept.then_some(Field::Number(1))),
             (OUTCOME, outcome.map(Field::Bytes)),
             (SEALED, sealed.map(Field::Bytes)),
         ];

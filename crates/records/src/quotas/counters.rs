@@ -11,8 +11,10 @@ use tokio::time::Instant;
 use super::{Quota, Subject};
 use crate::{
     Caller, StoreError,
+    clock::timestamp,
+    idempotency::hash_of,
     store::{
-        Count, Store, hash_of_texts,
+        Count, Store,
         memory::{Memory, MemoryLimits},
         within,
     },
@@ -75,7 +77,7 @@ impl Quotas {
     /// counts.
     pub fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
         // Narrow and short quotas first: a call that they reject must not count against the others.
-        quotas.sort_by_key(|it| (it.subject.breadth(), it.window));
+        quotas.sort_by(|a, b| (&a.subject, a.window).cmp(&(&b.subject, b.window)));
         Self {
             quotas,
             store: shared.unwrap_or_else(|| Arc::new(Memory::new(LIMITS))),
@@ -109,48 +111,22 @@ impl Quotas {
             return Ok(Some(quota));
         }
         let end = Instant::now() + limit;
-        let mut is_down = false;
         for (quota, id) in quotas {
-            if is_down && quota.runs_uncounted {
-                continue;
-            }
+            let free_at = quota.window.end(now);
+            let count = Count {
+                id: &id,
+                limit: quota.limit,
+                free_at,
+                expires_at: free_at + MARGIN,
+                now,
+            };
             let left = end.saturating_duration_since(Instant::now());
-            match self.raise(quota, id, now, left).await {
-                Ok(true) => {}
-                Ok(false) => return Ok(Some(quota.exceeded(now))),
-                // A full store is not unreachable.
-                Err(error) if quota.runs_uncounted && error.is_temporary() && !error.is_full() => {
-                    let quota = quota.in_words();
-                    tracing::error!(%error, quota, "a call runs uncounted");
-                    is_down = true;
-                }
-                Err(error) => return Err(error),
+            if !within(left, self.store.count(count)).await? {
+                self.remember_full(id, free_at, now);
+                return Ok(Some(quota.exceeded(now)));
             }
         }
         Ok(None)
-    }
-
-    /// Raises the count of a quota. Returns false if it has reached its limit.
-    async fn raise(
-        &self,
-        quota: &Quota,
-        id: String,
-        now: SystemTime,
-        limit: Duration,
-    ) -> Result<bool, StoreError> {
-        let free_at = quota.window.end(now);
-        let count = Count {
-            id: &id,
-            limit: quota.limit,
-            free_at,
-            expires_at: free_at + MARGIN,
-            now,
-        };
-        let is_counted = within(limit, self.store.count(count)).await?;
-        if !is_counted {
-            self.remember_full(id, free_at, now);
-        }
-        Ok(is_counted)
     }
 
     fn is_full(&self, id: &str) -> bool {
@@ -169,30 +145,22 @@ impl Quotas {
     }
 }
 
-impl Subject {
-    fn breadth(&self) -> u8 {
-        match self {
-            Self::User => 0,
-            Self::Caller => 1,
-            Self::Tool | Self::OneTool(_) => 2,
-            Self::All => 3,
-        }
-    }
-}
-
 impl Quota {
     /// Returns the id of the count that the call belongs to in the window around `now`.
     fn count_id(&self, call: &CountedCall<'_>, now: SystemTime) -> String {
-        let (subject, window) = (self.subject.to_string(), self.window.id(now));
-        let user = call.user.filter(|_| self.subject == Subject::User);
-        let tool = (self.subject == Subject::Tool).then_some(call.tool);
-        let by_caller = [Subject::Caller, Subject::User].contains(&self.subject);
-        let caller = by_caller.then(|| call.caller.identity());
-        let texts = [Some(&*subject), Some(&*window), user, tool].into_iter();
-        let texts = texts.chain(caller.into_iter().flatten());
-        // An empty text differs from an absent one.
-        let texts = texts.map(|it| it.map(|text| format!("={text}")).unwrap_or_default());
-        format!("quota#{}", hash_of_texts(texts))
+        let (subject, window) = (self.subject.to_string(), self.window.name());
+        let end = timestamp(self.window.end(now));
+        let mut texts = vec![Some(&*subject), Some(window), Some(&*end)];
+        match self.subject {
+            Subject::User => {
+                texts.push(call.user);
+                texts.extend(call.caller.identity());
+            }
+            Subject::Caller => texts.extend(call.caller.identity()),
+            Subject::Tool => texts.push(Some(call.tool)),
+            Subject::OneTool(_) | Subject::All => {}
+        }
+        format!("quota#{}", &hash_of(&texts)[..32])
     }
 
     fn exceeded(&self, now: SystemTime) -> ExceededQuota {

@@ -218,7 +218,6 @@ fn item_of(id: &str, record: &Record) -> Item {
         let value = match field {
             Field::Text(it) => text(it),
             Field::Number(it) => number(*it),
-            Field::Flag(it) => AttributeValue::Bool(*it),
             Field::Bytes(it) => AttributeValue::B(Blob::new(it.clone())),
         };
         (name.clone().into_owned(), value)
@@ -239,7 +238,6 @@ fn record_of(item: &Item) -> Option<Record> {
         let field = match value {
             AttributeValue::S(it) => Field::Text(it.clone()),
             AttributeValue::N(it) => Field::Number(it.parse().ok()?),
-            AttributeValue::Bool(it) => Field::Flag(*it),
             AttributeValue::B(it) => Field::Bytes(it.clone().into_inner()),
             _ => return None,
         };

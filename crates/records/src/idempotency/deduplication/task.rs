@@ -139,8 +139,7 @@ impl CallRecord {
     pub(super) fn task_in(&self, current: store::Record) -> Option<Self> {
         let current = Self::from_stored(current).ok()?;
         let is_same = current.task.as_ref()?.id == self.task.as_ref()?.id;
-        let is_running = matches!(current.state, CallState::Running { .. });
-        (is_same && is_running).then_some(current)
+        (is_same && current.state.is_running()).then_some(current)
     }
 
     /// Returns the task, as its owner sees it at `now`.
@@ -288,20 +287,19 @@ impl Deduplication {
         claim: &mut Claim,
         message: Option<String>,
     ) -> Result<bool, StoreError> {
-        let (timeout, now) = (self.idempotency.timeout, self.clock.now());
-        // Somebody else may have changed the task: cancelled it, or ended it.
-        let note = |current: Option<store::Record>| {
-            let Some(mut record) = current.and_then(|it| claim.record.task_in(it)) else {
-                return Change::Leave(None);
-            };
-            let (Some(task), Some(message)) = (&mut record.task, &message) else {
-                return Change::Leave(Some(record));
-            };
-            task.message = Some(message.clone());
-            record.renew(now);
-            Change::Write(record.clone().into_stored(), Some(record))
+        let Some(Task { id, .. }) = claim.task(self.clock.now()) else {
+            return Ok(false);
         };
-        if let Some(record) = update(self.store(), &claim.key, now, timeout, note).await? {
+        let note = |record: &mut CallRecord, _| match &mut record.task {
+            Some(task) if message.is_some() && record.state.is_running() => {
+                task.message.clone_from(&message);
+                true
+            }
+            _ => false,
+        };
+        // Somebody else may have changed the task: cancelled it, or ended it.
+        let current = self.change(&id, note).await?;
+        if let Some(record) = current.filter(|it| it.state.is_running()) {
             claim.record = record;
         }
         let task = claim.record.task.as_ref();

@@ -81,8 +81,8 @@ fn small_memory(records: usize) -> Idempotency {
 }
 
 #[tokio::test]
-async fn a_full_memory_is_not_an_unreachable_store() {
-    let deduplication = Deduplication::new(small_memory(2).best_effort(), FIXED);
+async fn a_full_memory_takes_no_other_call() {
+    let deduplication = Deduplication::new(small_memory(2), FIXED);
     let claim = async |key| claim(&deduplication, key, RepeatPolicy::AtMostOnce, None).await;
     for key in ["1", "2"] {
         assert!(matches!(claim(key).await, Ok(ClaimResult::Claimed(_))));

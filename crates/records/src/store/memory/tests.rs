@@ -33,7 +33,7 @@ fn record(bytes: usize) -> Record {
 /// Creates a record that may not be forgotten.
 fn unforgettable(bytes: usize) -> Record {
     let mut record = record(bytes);
-    record.fields.push(("kept".into(), Field::Flag(true)));
+    record.fields.push(("kept".into(), Field::Number(1)));
     record
 }
 
