@@ -35,7 +35,7 @@ use crate::{
         parts::TaskSupport,
         progress::Follower,
         question::Answers,
-        toolkit::{SelectedTool, ToolEntry, ToolNotFound},
+        toolkit::{ToolEntry, ToolNotFound},
     },
 };
 
@@ -120,7 +120,7 @@ pub(crate) struct ClientContext {
 #[derive(Clone)]
 struct Execution {
     engine: Arc<Engine>,
-    entry: SelectedTool,
+    entry: ToolEntry,
     /// The call's id: the client's, or a generated one.
     id: String,
     /// Only a call with an id from the client can be recognized when it is repeated.
@@ -275,11 +275,6 @@ impl Execution {
     fn is_handed_over(&self) -> bool {
         matches!(self.background, Background::Elsewhere | Background::Task)
             && self.engine.hands_over(&self.entry.tool)
-    }
-
-    /// Returns the id under which the call is recorded, if it is.
-    fn recorded_id(&self) -> Option<&str> {
-        (self.has_client_id || self.is_handed_over()).then_some(&*self.id)
     }
 
     /// Returns the time left for the call: its tool's limit, counted from the call's arrival, and

@@ -47,7 +47,7 @@ use crate::{
         progress::{Follower, Progress},
         question::Answers,
         reason::Reason,
-        toolkit::{SelectedTool, ToolEntry},
+        toolkit::ToolEntry,
     },
 };
 use sealed::Code;
@@ -58,11 +58,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time between two notes about the progress of a task.
+/// The time after which a task notes its progress, and looks whether it is cancelled.
 const BETWEEN_NOTES: Duration = Duration::from_secs(1);
-
-/// The notes without progress after which the task looks whether it is cancelled.
-const QUIET_NOTES: u32 = 2;
 
 /// A function that has a task of a caller performed elsewhere. An error means that it may never start.
 pub(crate) type HandOver = Box<dyn Fn(Ticket, &Caller) -> HandingOver + Send + Sync>;
@@ -127,7 +124,7 @@ impl Engine {
     }
 
     /// Returns the tool of a task.
-    pub(crate) fn tool_of(&self, task: &Task) -> Option<SelectedTool> {
+    pub(crate) fn tool_of(&self, task: &Task) -> Option<ToolEntry> {
         self.toolkit
             .resolve(&task.tool.parse().ok()?, |_| true)
             .ok()
@@ -271,9 +268,8 @@ impl PreparedCall {
         until: Instant,
     ) -> Result<Outcome, Rejection> {
         let (engine, started) = (Arc::clone(&self.valid.execution.engine), Instant::now());
-        let Some(first) = claim.task(engine.clock.now()) else {
-            return Ok(Outcome::lost(self.valid.execution.id));
-        };
+        let first = claim.task(engine.clock.now());
+        let first = first.expect("a call that is handed over is a task");
         let worker = engine.worker.as_ref().expect("calls are handed over to it");
         if let Err(error) = worker(ticket, &self.valid.execution.caller).await {
             // Delivered nevertheless, the event finds no task, unless it has started it by now.
@@ -313,18 +309,12 @@ impl PreparedCall {
         let until = claim.until();
         let (mut outcome, end) = {
             let mut run = pin!(self.run(until));
-            let mut quiet = 0;
             loop {
                 select! {
                     done = &mut run => break done,
                     () = sleep(BETWEEN_NOTES) => {}
                 }
                 let changed = latest.has_changed().unwrap_or(false);
-                quiet = if changed { 0 } else { quiet + 1 };
-                if !changed && quiet < QUIET_NOTES {
-                    continue;
-                }
-                quiet = 0;
                 let message = changed.then(|| latest.borrow_and_update().as_ref().map(text_of));
                 select! {
                     done = &mut run => break done,

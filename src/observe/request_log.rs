@@ -22,7 +22,7 @@ use crate::{
     tool::{
         reason::Reason,
         schema::{self, ParameterErrors, Schema},
-        toolkit::SelectedTool,
+        toolkit::ToolEntry,
     },
 };
 
@@ -163,7 +163,7 @@ impl RequestLog {
     pub(crate) fn write_task(
         &mut self,
         operation: &'static str,
-        tool: Result<Option<SelectedTool>, (Reason, String)>,
+        tool: Result<Option<ToolEntry>, (Reason, String)>,
     ) {
         self.operation = operation;
         match tool {

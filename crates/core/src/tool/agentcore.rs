@@ -105,15 +105,10 @@ fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
 
 /// Moves the rules for the whole input into a note.
 fn take_rules(schema: &mut JsonObject) -> Option<String> {
-    let mut rules = JsonObject::new();
-    schema.retain(|keyword, value| {
-        let is_rule = OF_THE_WHOLE.contains(&keyword.as_str());
-        if is_rule {
-            rules.insert(keyword.clone(), value.take());
-        }
-        !is_rule
-    });
+    let is_rule = |keyword: &&String| OF_THE_WHOLE.contains(&keyword.as_str());
+    let keywords: Vec<_> = schema.keys().filter(is_rule).cloned().collect();
+    let rules = keywords.iter().filter_map(|it| schema.shift_remove_entry(it));
     let mut texts = Vec::new();
-    add_sentences(rules, &mut texts);
+    add_sentences(rules.collect(), &mut texts);
     (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
 }

@@ -56,9 +56,6 @@ pub struct ToolEntry {
     pub tool: Arc<ToolParts>,
 }
 
-/// The tool of a call.
-pub type SelectedTool = ToolEntry;
-
 /// The reason why a selector matches no tool.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ToolNotFound {
@@ -165,7 +162,7 @@ impl Toolkit {
         &self,
         selector: &Selector,
         is_listed: impl Fn(&ToolEntry) -> bool,
-    ) -> Result<SelectedTool, ToolNotFound> {
+    ) -> Result<ToolEntry, ToolNotFound> {
         let Some(versions) = self.versions.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified, is_listed);
             return Err(ToolNotFound::Tool { closest });
@@ -218,11 +215,6 @@ impl Toolkit {
 
     /// Checks that no two tools have the same name, by which models call them.
     fn check_names(&self, problems: &mut Vec<String>) {
-        // Of `A.B`, the name is `A_B`: if this is so for all, they are as unique as the ids.
-        let mut entries = self.entries.iter();
-        if entries.all(|it| it.tool.name.is_none() && has_plain_id(it)) {
-            return;
-        }
         let mut owners: HashMap<String, &ToolEntry> = HashMap::with_capacity(self.entries.len());
         for entry in &self.entries {
             let name = name_of(&entry.id, &entry.tool);
@@ -245,11 +237,6 @@ impl fmt::Debug for Toolkit {
         let ids = self.entries.iter().map(|entry| entry.id.to_string());
         f.debug_list().entries(ids).finish()
     }
-}
-
-fn has_plain_id(entry: &ToolEntry) -> bool {
-    let id = entry.id.qualified();
-    id.len() <= 64 && !id.as_bytes().contains(&b'_')
 }
 
 fn is_name(name: &str) -> bool {
