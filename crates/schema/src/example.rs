@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::JsonObject;
+use crate::{
+    JsonObject,
+    vocabulary::{Role, has_role},
+};
 
 /// The value of a required part whose author wrote none, if there is one.
 pub type Guess = fn(&Value) -> Option<Value>;
@@ -41,8 +44,8 @@ fn authored_value(schema: &Value) -> Option<&Value> {
 /// Returns true if other schemas decide too, so that the properties alone do not make a valid
 /// value.
 fn has_branches(schema: &Value) -> bool {
-    let keywords = ["allOf", "anyOf", "oneOf", "not", "if", "minProperties"];
-    keywords.iter().any(|keyword| schema.get(keyword).is_some())
+    let mut keywords = schema.as_object().into_iter().flatten();
+    keywords.any(|(it, _)| it == "minProperties" || has_role(it, &[Role::Branch, Role::Condition]))
 }
 
 #[cfg(test)]

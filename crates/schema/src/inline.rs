@@ -25,7 +25,7 @@ mod rules;
 
 use std::{
     collections::{BTreeSet, HashSet},
-    mem, ptr,
+    ptr,
 };
 
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ use crate::{
     each_inner,
     reduced::{appended, list_items},
     text::{cut, in_words, plain},
-    vocabulary::{Role, has_role, list_in},
+    vocabulary::{Role, has_role, list_in, object_of},
 };
 use merge::{make_nullable, single_branch};
 
@@ -479,12 +479,11 @@ fn nested_again(reference: &JsonObject) -> JsonObject {
 
 /// Returns the schema of a file in a multipart body.
 fn file_part(mut converted: JsonObject) -> JsonObject {
-    let mut part = json!({"type": "object", "properties": {
+    let mut part = object_of(json!({"type": "object", "properties": {
         "filename": {"type": "string", "description": "The name of the file."},
         "content_type": {"type": "string", "description": "The media type, such as image/png."},
         "base64": {"type": "string", "description": "The content in base64."},
-    }, "required": ["filename", "base64"], "additionalProperties": false});
-    let mut part = part.as_object_mut().map(mem::take).unwrap_or_default();
+    }, "required": ["filename", "base64"], "additionalProperties": false}));
     if let Some(text) = converted.remove("description") {
         part.insert("description".into(), text);
     }

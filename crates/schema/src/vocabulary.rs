@@ -109,18 +109,9 @@ pub fn applies_to(name: &str, kind: &str) -> bool {
 
 /// Returns true if draft 7 does not have a keyword that decides which values are valid.
 pub(super) fn is_newer(name: &str) -> bool {
-    matches!(
-        name,
-        "$dynamicRef"
-            | "$vocabulary"
-            | "dependentRequired"
-            | "dependentSchemas"
-            | "maxContains"
-            | "minContains"
-            | "prefixItems"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-    )
+    const NEWER: &str = "$dynamicRef $vocabulary dependentRequired dependentSchemas maxContains \
+        minContains prefixItems unevaluatedItems unevaluatedProperties";
+    NEWER.split(' ').any(|newer| newer == name)
 }
 
 /// The types of values.
