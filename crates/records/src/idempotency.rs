@@ -25,7 +25,7 @@ use record::{CallRecord, CallState, LIMITS};
 /// // For `Server::idempotency`.
 /// let remembered = Idempotency::in_memory().expire_after(Duration::from_hours(24));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Idempotency {
     store: Option<Arc<dyn Store>>,
     /// True if all instances of a function use the same store.

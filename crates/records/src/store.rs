@@ -13,7 +13,6 @@ mod tests;
 
 use std::{
     borrow::Cow,
-    fmt,
     future::{Future, poll_fn, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -108,12 +107,6 @@ pub trait Store: Send + Sync {
     /// outcome, only the fact that it ran is kept.
     fn largest_field(&self) -> usize {
         usize::MAX
-    }
-}
-
-impl fmt::Debug for dyn Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Store")
     }
 }
 
