@@ -267,6 +267,9 @@ impl Tool {
 
     /// Declares a provider and the OAuth 2.0 scopes that the user must grant. The tool reads the
     /// provider's token with [`Context::token`].
+    ///
+    /// Declare [`user_id`](Self::user_id), too: without a user, a repeated call is identified by the
+    /// token that it carries, and a refreshed token makes it a new call.
     pub fn authorization<S: Into<String>>(
         mut self,
         provider: impl Into<String>,

@@ -107,8 +107,7 @@ impl Quota {
         let (subject, rate) = text.split_once('=')?;
         let (limit, window) = rate.split_once('/')?;
         let window = Window::ALL.into_iter().find(|it| it.name() == window)?;
-        let is_number = !limit.is_empty() && limit.bytes().all(|it| it.is_ascii_digit());
-        let limit = limit.parse().ok().filter(|_| is_number)?;
+        let limit = limit.parse().ok().filter(|_| !limit.starts_with('+'))?;
         Some(Self::new(limit, window, Subject::parse(subject)?))
     }
 

@@ -117,8 +117,7 @@ fn take_values(rest: &mut JsonObject, kind: &str, contents: &mut JsonObject) {
     let values = listed.filter(|value| !value.is_null() && known.insert(*value));
     let values: Vec<Value> = values.cloned().collect();
     if !values.is_empty() && values.iter().all(|value| fits(value, kind)) {
-        let is_constant = rest.shift_remove("const").is_some();
-        if !is_constant {
+        if rest.shift_remove("const").is_none() {
             rest.shift_remove("enum");
         }
         contents.insert("enum".into(), values.into());

@@ -107,7 +107,9 @@ fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
 fn take_rules(schema: &mut JsonObject) -> Option<String> {
     let is_rule = |keyword: &&String| OF_THE_WHOLE.contains(&keyword.as_str());
     let keywords: Vec<_> = schema.keys().filter(is_rule).cloned().collect();
-    let rules = keywords.iter().filter_map(|it| schema.shift_remove_entry(it));
+    let rules = keywords
+        .iter()
+        .filter_map(|it| schema.shift_remove_entry(it));
     let mut texts = Vec::new();
     add_sentences(rules.collect(), &mut texts);
     (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
