@@ -11,7 +11,6 @@ use std::{sync::Arc, time::Duration};
 #[cfg(feature = "dynamodb")]
 pub use crate::store::DynamoDb;
 use crate::store::{Store, memory::Memory};
-pub(crate) use fingerprint::hash_of;
 pub use fingerprint::{CallIdentity, digest_of, fingerprint_of, owner_of};
 use record::{CallRecord, CallState, LIMITS};
 

@@ -337,6 +337,24 @@ pub async fn update<S: Store + ?Sized, T>(
     ))
 }
 
+/// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
+pub(crate) fn hash_of(texts: &[Option<&str>]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        match text {
+            None => hash.update([0]),
+            Some(text) => {
+                hash.update([1]);
+                // No text is larger than an event.
+                let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                hash.update(length.to_le_bytes());
+                hash.update(text);
+            }
+        }
+    }
+    crate::text::hex(&hash.finalize())
+}
+
 /// Returns half of the SHA-256 of texts, in hexadecimal digits, for ids. Each is hashed with its length,
 /// so that different lists never have the same bytes.
 pub fn hash_of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {

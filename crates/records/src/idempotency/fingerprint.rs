@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Caller, Secret, ToolId, text};
+use crate::{Caller, Secret, ToolId, store::hash_of, text};
 
 /// The hashes that identify a call.
 #[derive(Clone, Debug)]
@@ -58,24 +58,6 @@ pub fn fingerprint_of(
 /// Returns the SHA-256 of the canonical JSON of values.
 pub fn digest_of(values: &[&Value]) -> String {
     text::hex(&Sha256::digest(canonical(values)))
-}
-
-/// Returns the SHA-256 of texts, each with its length, so that consecutive ones cannot be confused.
-pub(crate) fn hash_of(texts: &[Option<&str>]) -> String {
-    let mut hash = Sha256::new();
-    for text in texts {
-        match text {
-            None => hash.update([0]),
-            Some(text) => {
-                hash.update([1]);
-                // No text is larger than an event.
-                let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                hash.update(length.to_le_bytes());
-                hash.update(text);
-            }
-        }
-    }
-    text::hex(&hash.finalize())
 }
 
 /// Returns values as JSON without spaces, with the fields of objects sorted, and a comma after each

@@ -12,9 +12,8 @@ use super::{Quota, Subject};
 use crate::{
     Caller, StoreError,
     clock::timestamp,
-    idempotency::hash_of,
     store::{
-        Count, Store,
+        Count, Store, hash_of,
         memory::{Memory, MemoryLimits},
         within,
     },
