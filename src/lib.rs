@@ -207,7 +207,7 @@ pub mod client {
 pub mod from_openapi {
     #[doc(inline)]
     pub use lambda_tools_openapi::{
-        ApiTools, Note, OpenApi, OpenApiError, Reduction, Report, UserProvider,
+        ApiTools, Note, OpenApi, OpenApiError, OpenApiOptions, Reduction, Report, UserProvider,
     };
 }
 

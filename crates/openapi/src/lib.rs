@@ -25,7 +25,7 @@ mod servers;
 mod text;
 
 pub use error::OpenApiError;
-pub use openapi::{Note, OpenApi, Reduction, Report};
+pub use openapi::{Note, OpenApi, OpenApiOptions, Reduction, Report};
 pub use plan::{ApiTools, UserProvider};
 
 /// Compiles the code in README.md.
