@@ -353,18 +353,6 @@ impl ApiTools {
         self.tools.iter().map(|it| (&*it.id, &*it.operation))
     }
 
-    /// Returns the number of tools.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.tools.len()
-    }
-
-    /// Returns true if there are no tools.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
-    }
-
     /// Returns the ids of the secrets that the tools need.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
