@@ -41,7 +41,8 @@ pub(crate) fn includes(
     is_chosen && has_method && !is_named(&options.exclude) && is_enabled != Some(false)
 }
 
-/// Checks that everything that is named exists: a misspelt tag would choose nothing.
+/// Checks that the tags, paths and operations that are named exist: a misspelt tag would choose
+/// nothing.
 pub(crate) fn check(
     options: &OpenApiOptions,
     operations: &[Operation],
@@ -62,11 +63,17 @@ pub(crate) fn check(
         &options.include_operations,
         operations,
     )?;
-    check_operations("--exclude", &options.exclude, operations)
+    check_operations("--exclude", &options.exclude, operations)?;
+    check_operations("--rename", options.rename.keys(), operations)?;
+    check_operations("--describe", options.describe.keys(), operations)?;
+    check_operations("--fix", options.fix.keys(), operations)?;
+    let is_there = |it: &&String| operations.iter().any(|one| reads(one, it));
+    let misspelt = options.reads.iter().filter(|it| !is_there(it));
+    check_operations("--reads", misspelt, operations)
 }
 
 /// Checks that the document has the operations that an option names.
-pub(crate) fn check_operations<'a>(
+fn check_operations<'a>(
     flag: &str,
     named: impl IntoIterator<Item = &'a String>,
     operations: &[Operation],
@@ -83,8 +90,13 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// Returns true if `name` is the operation's id, or its method and path.
-pub(crate) fn is(operation: &Operation, name: &str) -> bool {
+fn is(operation: &Operation, name: &str) -> bool {
     operation.id() == Some(name) || operation.label() == name
+}
+
+/// Returns true if `--reads` names the operation: by its id, or by a pattern of its path.
+pub(crate) fn reads(operation: &Operation, name: &str) -> bool {
+    is(operation, name) || matches(name, operation.path)
 }
 
 /// Returns true if the text matches a pattern in which `*` is any text.

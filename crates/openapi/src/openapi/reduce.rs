@@ -100,20 +100,8 @@ impl OpenApi {
                 groups.collect::<Vec<_>>().join(", ")
             )));
         }
-        self.check_names(operations)?;
         let is_chosen = |it: &&Operation| choice::includes(&self.options, it, &self.document);
         Ok(operations.iter().filter(is_chosen).copied().collect())
-    }
-
-    /// Checks that the operations that options name exist.
-    fn check_names(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
-        let options = &self.options;
-        choice::check_operations("--rename", options.rename.keys(), operations)?;
-        choice::check_operations("--describe", options.describe.keys(), operations)?;
-        choice::check_operations("--fix", options.fix.keys(), operations)?;
-        let is_there = |it: &&String| operations.iter().any(|one| is_said(one, it));
-        let misspelt = options.reads.iter().filter(|it| !is_there(it));
-        choice::check_operations("--reads", misspelt, operations)
     }
 
     fn check_count(&self, count: usize, report: &Report) -> Result<(), OpenApiError> {
@@ -229,9 +217,15 @@ impl OpenApi {
 
     fn is_reader(&self, operation: &Operation) -> bool {
         let extension = operation.own_extension().and_then(|it| it.get("readOnly"));
-        extension.and_then(Value::as_bool).unwrap_or_else(|| {
-            operation.is_safe() || self.options.reads.iter().any(|it| is_said(operation, it))
-        })
+        let is_said = || {
+            self.options
+                .reads
+                .iter()
+                .any(|it| choice::reads(operation, it))
+        };
+        extension
+            .and_then(Value::as_bool)
+            .unwrap_or_else(|| operation.is_safe() || is_said())
     }
 }
 
@@ -243,11 +237,6 @@ fn check_id(toolkit: &str, version: &str) -> Result<(), OpenApiError> {
     };
     let id = format!("{toolkit}.A@{version}").parse::<ToolId>();
     id.map(drop).map_err(error)
-}
-
-/// Returns true if `--reads` names the operation: by its id, or by a pattern of its path.
-fn is_said(operation: &Operation, name: &str) -> bool {
-    choice::is(operation, name) || choice::matches(name, operation.path)
 }
 
 /// Returns the value of an option for an operation, by its id, or by its method and path.
