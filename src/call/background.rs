@@ -58,8 +58,11 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time after which a task notes its progress, and looks whether it is cancelled.
+/// The time between two notes about the progress of a task.
 const BETWEEN_NOTES: Duration = Duration::from_secs(1);
+
+/// The notes without progress after which the task looks whether it is cancelled.
+const QUIET_NOTES: u32 = 2;
 
 /// A function that has a task of a caller performed elsewhere. An error means that it may never start.
 pub(crate) type HandOver = Box<dyn Fn(Ticket, &Caller) -> HandingOver + Send + Sync>;
@@ -309,12 +312,18 @@ impl PreparedCall {
         let until = claim.until();
         let (mut outcome, end) = {
             let mut run = pin!(self.run(until));
+            let mut quiet = 0;
             loop {
                 select! {
                     done = &mut run => break done,
                     () = sleep(BETWEEN_NOTES) => {}
                 }
                 let changed = latest.has_changed().unwrap_or(false);
+                quiet = if changed { 0 } else { quiet + 1 };
+                if !changed && quiet < QUIET_NOTES {
+                    continue;
+                }
+                quiet = 0;
                 let message = changed.then(|| latest.borrow_and_update().as_ref().map(text_of));
                 select! {
                     done = &mut run => break done,
