@@ -51,6 +51,7 @@ fn ending(
     let page = Page {
         title,
         main: &format!("<h1 class=\"{mark}\">{title}</h1>\n{text}\n"),
+        style: "",
     };
     let mut response = page.response("'none'", "no-referrer", shown);
     *response.status_mut() = status;
@@ -61,6 +62,8 @@ fn ending(
 struct Page<'a> {
     title: &'a str,
     main: &'a str,
+    /// Added to the style that all pages share.
+    style: &'static str,
 }
 
 impl Page<'_> {
@@ -72,7 +75,8 @@ impl Page<'_> {
         referrer: &str,
         shown: ShownServer<'_>,
     ) -> Response<String> {
-        let style = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+        let own = self.style;
+        let style = BASE64_STANDARD.encode(Sha256::digest(format!("{STYLE}{own}")));
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; \
              form-action {form_action}; frame-ancestors 'none'"
@@ -83,7 +87,7 @@ impl Page<'_> {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <title>{title}</title>\n<style>{STYLE}{own}</style>\n</head>\n<body>\n\
              <header><p>{server}</p></header>\n<main>\n{main}</main>\n{support}</body>\n</html>\n"
         ));
         for (name, value) in [

@@ -67,6 +67,7 @@ fn consent_page(consent: &ConsentPage<ChallengeAsker>, shown: ShownServer<'_>) -
     let page = Page {
         title: &format!("Allow {server} to use your {provider} account?"),
         main: &main,
+        style: "",
     };
     page.asking(consent, None, shown)
 }

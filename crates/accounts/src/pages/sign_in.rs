@@ -13,6 +13,10 @@ use crate::{
 /// The end of a sign-in whose form cannot be read.
 pub const UNREADABLE_FORM: SignInPage = SignInPage::Request("the form cannot be read");
 
+/// The style of the button that does not continue.
+const SECOND_BUTTON: &str =
+    ".second { margin-top: .75rem; border-color: var(--line); background: none; color: inherit }\n";
+
 /// Returns the response to a browser that is on its way through a sign-in.
 pub fn sign_in_response(
     response: Result<SignInResponse, StoreError>,
@@ -74,6 +78,7 @@ fn consent_page(consent: &ConsentPage<SignInAsker>, shown: ShownServer<'_>) -> R
     let page = Page {
         title: &format!("Sign in to {}?", escaped(shown.title)),
         main: &main,
+        style: SECOND_BUTTON,
     };
     let scheme = url.as_ref().map(Url::scheme).filter(|it| *it != "https");
     page.asking(consent, scheme, shown)
