@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     JsonObject, each, each_inner,
-    reduced::{appended, fold_unions},
+    reduced::fold_unions,
     vocabulary::{
         Role::{Annotation, Branch, Condition, Definitions, Identity, Reference},
         applies_to, has_role, kind_of, object_of,
@@ -120,7 +120,9 @@ fn say_in_words(schema: &mut Value) {
     let own = text(object, "description").unwrap_or_default();
     said.retain(|it: &String| !own.contains(it.as_str()));
     if !said.is_empty() {
-        object.insert("description".into(), appended(own, &said).into());
+        let all = Some(own).filter(|it| !it.is_empty()).into_iter();
+        let all: Vec<_> = all.chain(said).collect();
+        object.insert("description".into(), all.join(" ").into());
     }
 }
 
