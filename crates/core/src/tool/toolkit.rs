@@ -105,7 +105,9 @@ impl Toolkit {
         BuildError::unless_empty(problems).map(|()| toolkit)
     }
 
-    /// Checks every definition, schemas included, in any build.
+    /// Checks every definition, schemas included, in any build. A valid but rarely intended
+    /// definition is logged as a warning: a tool with [`authorization`](Tool::authorization) but
+    /// without [`user_id`](Tool::user_id).
     ///
     /// In a program that depends on `lambda_tools_core` alone, only its Cargo feature `validation`
     /// finds schemas that are not valid JSON Schemas.
@@ -113,6 +115,18 @@ impl Toolkit {
     /// # Errors
     /// All mistakes in all definitions.
     pub fn check(&self) -> Result<(), BuildError> {
+        for entry in &self.entries {
+            let requirements = &entry.tool.requirements;
+            if !requirements.authorization.is_empty() && !requirements.user_id {
+                tracing::warn!(
+                    target: "lambda_tools::tool",
+                    tool = %entry.id,
+                    "the tool needs a user's token but does not require the user; without \
+                     .user_id(), a repeated call is identified by its token, and a refreshed \
+                     token makes it a new call"
+                );
+            }
+        }
         let tools = self.entries.iter().map(|entry| &entry.tool);
         let problems = tools.flat_map(|tool| {
             let mistakes = mistakes_in(tool).into_iter();
