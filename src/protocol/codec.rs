@@ -266,8 +266,10 @@ pub(super) struct TaskRequest {
     pub(super) id: TaskId,
     pub(super) cancels: bool,
     /// Encodes the response of at most this many bytes, for the task if the caller has it.
-    pub(super) reply: Box<dyn FnOnce(Result<Option<Task>, StoreError>, usize) -> Reply + Send>,
+    pub(super) reply: TaskReply,
 }
+
+type TaskReply = Box<dyn FnOnce(Result<Option<Task>, StoreError>, usize) -> Reply + Send>;
 
 /// The response to a request that is not one of the protocol. The last two fields are for the
 /// log.

@@ -1,7 +1,7 @@
 //! Users' grants at OAuth 2.0 providers, and the challenges that ask for them.
 //!
-//! A [`Broker`] returns the token of a user's grant, or a [`Challenge`] whose URL leads the user to the
-//! provider. References: OXP 1.0, Authorization Challenges; RFC 6749, RFC 7636, RFC 9700.
+//! A [`Broker`] returns the token of a user's grant, or a [`Challenge`](crate::Challenge) whose URL
+//! leads the user to the provider. References: OXP 1.0, Authorization Challenges; RFC 6749, RFC 7636, RFC 9700.
 
 #![cfg_attr(
     not(feature = "sign-in"),
