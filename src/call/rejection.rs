@@ -51,6 +51,10 @@ pub(crate) enum Rejection {
     /// The `call_id` belongs to a different call.
     CallIdReused,
     /// The user's grants cannot be read, or no challenge can be issued.
+    #[cfg_attr(
+        not(feature = "oauth"),
+        expect(dead_code, reason = "there are no grants")
+    )]
     Unauthorizable(StoreError),
     /// It is unknown whether the call has run before.
     Unprotected(StoreError),
