@@ -3,7 +3,10 @@
 //! Start-up must not pay for tools that are not called: a tool holds a function that builds its
 //! schema, and the schema compiles its validator on first use.
 
-use std::sync::OnceLock;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use serde_json::{Value, json};
 
@@ -13,7 +16,8 @@ use crate::{ParameterErrors, fast_check, integers, nulls, validation::Validator,
 pub struct Schema {
     /// Builds the schema from a type. `None` for a schema that was not derived.
     derive: Option<fn() -> Value>,
-    compiled: OnceLock<CompiledSchema>,
+    /// Tools of the same type share it.
+    compiled: OnceLock<Arc<CompiledSchema>>,
 }
 
 struct CompiledSchema {
@@ -41,14 +45,14 @@ impl Schema {
     pub fn from_value(schema: Value) -> Self {
         Self {
             derive: None,
-            compiled: CompiledSchema::new(schema).into(),
+            compiled: Arc::new(CompiledSchema::new(schema)).into(),
         }
     }
 
     /// Returns the schema of a foreign document, in which `format` is an annotation.
     #[must_use]
     pub fn with_formats_as_annotations(mut self) -> Self {
-        if let Some(compiled) = self.compiled.get_mut() {
+        if let Some(compiled) = self.compiled.get_mut().and_then(Arc::get_mut) {
             compiled.asserts_formats = false;
         }
         self
@@ -120,10 +124,8 @@ impl Schema {
     }
 
     fn compiled(&self) -> &CompiledSchema {
-        self.compiled.get_or_init(|| {
-            let derive = self.derive.expect("only derived schemas are built later");
-            CompiledSchema::new(derive())
-        })
+        self.compiled
+            .get_or_init(|| of_type(self.derive.expect("only derived schemas are built later")))
     }
 }
 
@@ -137,6 +139,21 @@ impl CompiledSchema {
             value,
         }
     }
+}
+
+/// The schemas of types, by the addresses of the functions that derive them: a program has as many
+/// as its source code names. Functions that share an address derive the same schema.
+static OF_TYPES: Mutex<BTreeMap<usize, Arc<CompiledSchema>>> = Mutex::new(BTreeMap::new());
+
+/// Returns the schema of a type, derived once for all tools that have it.
+fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
+    let known = || OF_TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(schema) = known().get(&(derive as usize)) {
+        return Arc::clone(schema);
+    }
+    // Not while the lock is held: a type may describe itself by other tools' schemas.
+    let schema = Arc::new(CompiledSchema::new(derive()));
+    Arc::clone(known().entry(derive as usize).or_insert(schema))
 }
 
 /// Does the work of the first validations: derives the schemas, and warms up `jsonschema` if one of
