@@ -32,7 +32,7 @@ use crate::{
     protocol::{answer_direct_call, app::AppState, driver},
 };
 pub(crate) use agentcore::read_client_context;
-use format::{EventFormat, format_of, not_accepted, not_http, parse};
+use format::{EventError, EventFormat, format_of, parse};
 #[cfg(test)]
 pub(crate) use response::EventSource;
 pub(crate) use response::StreamedResponse;
@@ -60,9 +60,10 @@ pub(crate) fn diagnostic(error_type: &str, message: impl Into<String>) -> Diagno
     }
 }
 
-/// Returns the error about an event that is not handled.
-fn unsupported(message: impl Into<String>) -> Diagnostic {
-    diagnostic(UNSUPPORTED_EVENT, message)
+impl From<EventError> for Diagnostic {
+    fn from(error: EventError) -> Self {
+        diagnostic(UNSUPPORTED_EVENT, error.to_string())
+    }
 }
 
 /// The response to an event.
@@ -84,8 +85,8 @@ pub(crate) async fn invoke(
     is_cold: bool,
 ) -> Result<EventResponse, Diagnostic> {
     let accept = |kind| {
-        let is_accepted = app.events.contains(&kind).then_some(kind);
-        is_accepted.ok_or_else(|| not_accepted(kind))
+        let refusal = EventError::NotAccepted(kind);
+        app.events.contains(&kind).then_some(kind).ok_or(refusal)
     };
     let invocation = Invocation {
         deadline: deadline_of(&context),
@@ -126,7 +127,7 @@ pub(crate) async fn invoke(
         }
         // Only the function itself sends it, if it has tasks, and never with a client context.
         EventFormat::Task if context.client_context.is_some() || app.engine.worker.is_none() => {
-            return Err(not_http(&[TASK_EVENT.into()]));
+            return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
         }
         EventFormat::Task => return perform_task(app, event, invocation).await,
         EventFormat::Message => {
@@ -160,7 +161,7 @@ pub(crate) async fn invoke(
     if streams {
         return Ok(EventResponse::Stream(Box::new(response)));
     }
-    Ok(EventResponse::Whole(response.whole().await))
+    response.whole().await.map(EventResponse::Whole)
 }
 
 /// Returns an answer with this body. AWS's client takes an empty object for no answer, and a
@@ -184,7 +185,7 @@ async fn perform_task(
         lambda_tools: Ticket,
     }
 
-    let unknown = || unsupported("The event belongs to no task.");
+    let unknown = || diagnostic(UNSUPPORTED_EVENT, "The event belongs to no task.");
     let event: TaskEvent = serde_json::from_str(event).map_err(|_| unknown())?;
     match driver::perform(app, &event.lambda_tools, invocation).await {
         Ok(true) => Ok(answer(Bytes::from_static(b"null"))),

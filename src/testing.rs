@@ -201,7 +201,7 @@ impl LambdaFunction {
         let router = self.router.clone();
         match event::invoke(&self.app, router, event, context, false).await? {
             EventResponse::Whole(json) => Ok(json),
-            EventResponse::Stream(response) => Ok(response.whole().await),
+            EventResponse::Stream(response) => response.whole().await,
         }
     }
 

@@ -12,10 +12,10 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::AUTHORIZATION};
-use lambda_http::lambda_runtime::{Context, Diagnostic};
+use lambda_http::lambda_runtime::Context;
 use serde_json::value::RawValue;
 
-use super::unsupported;
+use super::format::EventError;
 use crate::{
     AgentCoreUser, Caller,
     arrival::Invocation,
@@ -42,16 +42,13 @@ pub(super) async fn answer(
     event: &str,
     context: &Context,
     invocation: Invocation,
-) -> Result<Bytes, Diagnostic> {
+) -> Result<Bytes, EventError> {
     let field = |name| field(&context.client_context.as_ref()?.custom, name);
     let name = field("ToolName").unwrap_or_default();
     // The names of targets have no underscores.
     let tool = name.split_once("___").map_or(name, |(_, tool)| tool);
     if tool.is_empty() {
-        return Err(unsupported(
-            "The client context of this event has fields of an AgentCore Gateway, but no \
-             'bedrockAgentCoreToolName'",
-        ));
+        return Err(EventError::NoTool);
     }
     let caller = Caller::AgentCore {
         gateway: id_of(field("GatewayId")),

@@ -6,14 +6,12 @@
 use std::fmt;
 
 use http::{HeaderName, HeaderValue};
-use lambda_http::lambda_runtime::Diagnostic;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::Value;
 
-use super::unsupported;
 use crate::{EventKind, json::repaired, protocol::is_schema_of_call};
 
 /// The sources of the events that schedules send by default, and of a Serverless plugin's.
@@ -41,7 +39,7 @@ pub(super) enum EventFormat {
 }
 
 /// Returns the format of an event.
-pub(super) fn format_of(json: &str) -> Result<EventFormat, Diagnostic> {
+pub(super) fn format_of(json: &str) -> Result<EventFormat, EventError> {
     let mut visitor = EventFormatVisitor::default();
     let result = serde_json::Deserializer::from_str(json).deserialize_map(&mut visitor);
     match (visitor.format, result) {
@@ -49,8 +47,8 @@ pub(super) fn format_of(json: &str) -> Result<EventFormat, Diagnostic> {
         (None, Ok(())) if visitor.is_warm_up || visitor.fields.is_empty() => {
             Ok(EventFormat::WarmUp)
         }
-        (None, Ok(())) => Err(not_http(&visitor.fields)),
-        (None, Err(error)) => Err(invalid(&error)),
+        (None, Ok(())) => Err(EventError::NotHttp(visitor.fields)),
+        (None, Err(error)) => Err(EventError::invalid(&error)),
     }
 }
 
@@ -126,16 +124,16 @@ impl<'de> Visitor<'de> for &mut EventFormatVisitor {
 }
 
 /// Parses an event as its type, also if some of its headers are not valid HTTP.
-pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, Diagnostic> {
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, EventError> {
     serde_json::from_str(json).or_else(|error| {
         // A failed invocation raises an alarm; an invalid header, which anyone can send, must not.
         let json = repaired(json.as_bytes()).unwrap_or_else(|| json.into());
-        let mut event = serde_json::from_slice(&json).map_err(|_| invalid(&error))?;
+        let mut event = serde_json::from_slice(&json).map_err(|_| EventError::invalid(&error))?;
         remove_nulls(&mut event);
         replace_invalid_headers(&mut event);
         T::deserialize(&event).map_err(|rest| {
             let is_missing = rest.to_string().starts_with("missing");
-            invalid(if is_missing { &rest } else { &error })
+            EventError::invalid(if is_missing { &rest } else { &error })
         })
     })
 }
@@ -184,38 +182,58 @@ fn replace_invalid(value: &mut Value) -> usize {
     1
 }
 
-/// Returns the error about an event of a kind that the server does not accept.
-pub(super) fn not_accepted(kind: EventKind) -> Diagnostic {
-    unsupported(format!(
-        "This function does not accept events of the kind '{}' (TOOLS_EVENTS, or Server::events in \
-         the program; docs/lambda.md, \"Event sources\")",
-        EventKind::NAMES[kind as usize].0
-    ))
+/// The reason why an event is not handled.
+#[derive(Debug)]
+pub(super) enum EventError {
+    /// The server does not accept events of this kind.
+    NotAccepted(EventKind),
+    /// The client context of an `AgentCore` Gateway names no tool.
+    NoTool,
+    /// The event is from another service; these are the names of its first fields.
+    NotHttp(Vec<String>),
+    /// The event is of a supported format, but is invalid.
+    Invalid(String),
 }
 
-/// Returns the error about an event of another service, whose first fields have these names.
-pub(super) fn not_http(fields: &[String]) -> Diagnostic {
-    unexpected(&format!("has the fields {}", fields.join(", ")))
-}
-
-/// Returns the error about an event that is of a supported format, but invalid.
-///
-/// It has serde's message only if that names a missing field. Other messages quote values, and an
-/// event's values must not be logged.
-fn invalid(error: &serde_json::Error) -> Diagnostic {
-    let text = error.to_string();
-    if text.starts_with("missing field") {
-        return unexpected(&format!("cannot be parsed: {text}"));
+impl EventError {
+    /// Keeps serde's message only if it names a missing field. Other messages quote values, and an
+    /// event's values must not be logged.
+    fn invalid(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        if text.starts_with("missing field") {
+            return Self::Invalid(text);
+        }
+        let (line, column) = (error.line(), error.column());
+        Self::Invalid(format!("it is not valid at line {line} column {column}"))
     }
-    let (line, column) = (error.line(), error.column());
-    unexpected(&format!(
-        "cannot be parsed: it is not valid at line {line} column {column}"
-    ))
 }
 
-fn unexpected(problem: &str) -> Diagnostic {
-    unsupported(format!(
-        "This function answers HTTP requests from API Gateway, Function URLs and Application Load \
-         Balancers, and calls ({{\"tool_id\": …, \"input\": …}}); the event {problem}"
-    ))
+impl fmt::Display for EventError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const EXPECTED: &str = "This function answers HTTP requests from API Gateway, Function \
+                                URLs and Application Load Balancers, and calls \
+                                ({\"tool_id\": …, \"input\": …})";
+        match self {
+            Self::NotAccepted(kind) => write!(
+                f,
+                "This function does not accept events of the kind '{}' (TOOLS_EVENTS, or \
+                 Server::events in the program; docs/lambda.md, \"Event sources\")",
+                EventKind::NAMES[*kind as usize].0
+            ),
+            Self::NoTool => f.write_str(
+                "The client context of this event has fields of an AgentCore Gateway, but no \
+                 'bedrockAgentCoreToolName'",
+            ),
+            Self::NotHttp(fields) => {
+                write!(
+                    f,
+                    "{EXPECTED}; the event has the fields {}",
+                    fields.join(", ")
+                )
+            }
+            Self::Invalid(error) => {
+                write!(f, "{EXPECTED}; the event cannot be parsed: {error}")
+            }
+        }
+    }
 }

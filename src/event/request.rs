@@ -55,10 +55,12 @@ pub(super) fn of_rest(event: ApiGatewayProxyRequest) -> Event {
         body: event.body,
         is_base64: event.is_base64_encoded,
         context: RequestContext::ApiGatewayV1(context),
-        source: EventSource::Rest,
-        principal,
     };
-    raw.into_event()
+    Event {
+        source: EventSource::Rest,
+        request: raw.into_request(),
+        principal,
+    }
 }
 
 /// Returns the kind of an event: the domain of a function URL is `ID.lambda-url.REGION.on.aws`.
@@ -99,10 +101,12 @@ pub(super) fn of_http(event: ApiGatewayV2httpRequest) -> Event {
         body: event.body,
         is_base64: event.is_base64_encoded,
         context: RequestContext::ApiGatewayV2(context),
-        source: EventSource::Http,
-        principal,
     };
-    raw.into_event()
+    Event {
+        source: EventSource::Http,
+        request: raw.into_request(),
+        principal,
+    }
 }
 
 /// Returns the request of an Application Load Balancer.
@@ -122,13 +126,15 @@ pub(super) fn of_load_balancer(event: AlbTargetGroupRequest) -> Event {
         body: event.body,
         is_base64: event.is_base64_encoded,
         context: RequestContext::Alb(event.request_context),
+    };
+    Event {
         source: EventSource::Alb {
             multi_value_headers,
         },
+        request: raw.into_request(),
         // Load balancers name authenticated callers only in headers, which anyone can set.
         principal: None,
-    };
-    raw.into_event()
+    }
 }
 
 const NOT_BASE64: &str = "The event marks the body as base64, but it is not valid base64.";
@@ -142,12 +148,10 @@ struct RawEvent<'a> {
     body: Option<String>,
     is_base64: bool,
     context: RequestContext,
-    source: EventSource,
-    principal: Option<Principal>,
 }
 
 impl RawEvent<'_> {
-    fn into_event(self) -> Event {
+    fn into_request(self) -> Request<Body> {
         let uri = uri_of(self.path, self.query);
         let body = match (self.body, self.is_base64) {
             (None, _) => Body::empty(),
@@ -164,11 +168,7 @@ impl RawEvent<'_> {
         *request.headers_mut() = self.headers;
         // Routes added by the program read it through lambda_http's `RequestExt`.
         request.extensions_mut().insert(self.context);
-        Event {
-            source: self.source,
-            request,
-            principal: self.principal,
-        }
+        request
     }
 }
 

@@ -3,20 +3,32 @@
 //! AWS Lambda Developer Guide, "Response streaming for Lambda functions"; "Using the Lambda runtime
 //! API for custom runtimes".
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use axum::body::{Body, Bytes};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_util::{StreamExt, stream};
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap,
     header::{CONTENT_ENCODING, SET_COOKIE},
     response::Parts,
 };
 use http_body_util::BodyExt;
+use lambda_http::{
+    aws_lambda_events::{
+        alb::AlbTargetGroupResponse,
+        apigw::{ApiGatewayProxyResponse, ApiGatewayV2httpResponse},
+    },
+    lambda_runtime::Diagnostic,
+};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::{arrival::LARGEST_PAYLOAD, protocol::problem};
+use super::diagnostic;
+use crate::{
+    arrival::{LARGEST_PAYLOAD, fits},
+    protocol::problem,
+};
 
 /// The source of an event, which determines the format of its response.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +62,17 @@ impl StreamedResponse {
     /// Returns the prelude and its separator, as the runtime API expects them before the body. The
     /// prelude has one value for each header, because it has no place for more.
     pub(crate) fn prelude(&self) -> Bytes {
-        let headers = &self.parts.headers;
-        let names = headers.keys().map(HeaderName::as_str);
-        let names = names.filter(|name| SET_COOKIE != *name);
-        let joined = names.map(|name| (name, values_of(headers, name).join(", ")));
+        let values = |name| {
+            let values = self.parts.headers.get_all(name).iter();
+            let values = values.map(|it| String::from_utf8_lossy(it.as_bytes()));
+            values.collect::<Vec<_>>()
+        };
+        let names = self.parts.headers.keys().filter(|it| **it != SET_COOKIE);
+        let headers = names.map(|name| (name.as_str(), values(name).join(", ")));
         let prelude = json!({
             "statusCode": self.parts.status.as_u16(),
-            "headers": joined.collect::<BTreeMap<_, _>>(),
-            "cookies": values_of(headers, SET_COOKIE.as_str()),
+            "headers": headers.collect::<BTreeMap<_, _>>(),
+            "cookies": values(&SET_COOKIE),
         });
         [prelude.to_string().as_bytes(), &SEPARATOR].concat().into()
     }
@@ -70,20 +85,22 @@ impl StreamedResponse {
     }
 
     /// Waits for the whole body, and returns the response as JSON.
-    pub(crate) async fn whole(self) -> Bytes {
+    pub(crate) async fn whole(self) -> Result<Bytes, Diagnostic> {
         let source = self.source;
         let detail = match collected(self.body).await {
             Ok(body) => {
-                let response = encoded(source, &self.parts, body);
-                if response.len() <= source.largest_response() {
-                    return response;
+                let body = EventBody::of(&self.parts.headers, body);
+                if fits(body.body.as_bytes(), source.largest_response()) {
+                    return encoded(source, self.parts, body);
                 }
                 "The response is too large to send.".to_owned()
             }
             Err(error) => format!("The response ended early: {error}"),
         };
         let (parts, body) = problem::internal_error(&detail).into_parts();
-        encoded(source, &parts, collected(body).await.unwrap_or_default())
+        let body = collected(body).await.unwrap_or_default();
+        let body = EventBody::of(&parts.headers, body);
+        encoded(source, parts, body)
     }
 }
 
@@ -91,62 +108,85 @@ pub(super) async fn collected(body: Body) -> Result<Bytes, axum::Error> {
     Ok(body.collect().await?.to_bytes())
 }
 
-/// Encodes a response in the format of the event's source: a body of UTF-8 as text, any other as
-/// base64.
-fn encoded(source: EventSource, parts: &Parts, body: Bytes) -> Bytes {
-    let headers = &parts.headers;
-    let names = || headers.keys().map(HeaderName::as_str);
-    let first = || names().map(|name| (name, lossy(&headers[name])));
-    let all = || names().map(|name| (name, values_of(headers, name)));
-    let is_base64 = headers.contains_key(CONTENT_ENCODING) || str::from_utf8(&body).is_err();
-    let body = if is_base64 {
-        BASE64_STANDARD.encode(body)
-    } else {
-        String::from_utf8_lossy(&body).into_owned()
-    };
-    let mut response = json!({
-        "statusCode": parts.status.as_u16(),
-        "headers": {},
-        "multiValueHeaders": {},
-        "isBase64Encoded": is_base64,
-    });
+/// The body of a response: UTF-8 as text, anything else as base64.
+struct EventBody {
+    body: String,
+    is_base64: bool,
+}
+
+impl EventBody {
+    fn of(headers: &HeaderMap, body: Bytes) -> Self {
+        let is_base64 = headers.contains_key(CONTENT_ENCODING) || str::from_utf8(&body).is_err();
+        let body = if is_base64 {
+            BASE64_STANDARD.encode(body)
+        } else {
+            String::from_utf8_lossy(&body).into_owned()
+        };
+        Self { body, is_base64 }
+    }
+}
+
+/// Encodes a response in the format of the event's source.
+fn encoded(source: EventSource, parts: Parts, body: EventBody) -> Result<Bytes, Diagnostic> {
+    let EventBody { body, is_base64 } = body;
+    let status_code = parts.status.as_u16().into();
     match source {
-        // The gateway would send headers in both maps twice.
-        EventSource::Rest => response["multiValueHeaders"] = all().collect(),
+        EventSource::Rest => {
+            let mut head = ApiGatewayProxyResponse::default();
+            head.status_code = status_code;
+            head.is_base64_encoded = is_base64;
+            // The gateway would send headers in both maps twice.
+            head.multi_value_headers = parts.headers;
+            with_body(head, body)
+        }
         EventSource::Http => {
-            response["headers"] = first().filter(|(name, _)| SET_COOKIE != *name).collect();
-            response["cookies"] = json!(values_of(headers, SET_COOKIE.as_str()));
+            let mut head = ApiGatewayV2httpResponse::default();
+            head.status_code = status_code;
+            head.is_base64_encoded = is_base64;
+            head.headers = parts.headers;
+            let cookies = head.headers.get_all(SET_COOKIE).iter();
+            let cookies = cookies.filter_map(|cookie| cookie.to_str().ok().map(str::to_owned));
+            head.cookies = cookies.collect();
+            head.headers.remove(SET_COOKIE);
+            with_body(head, body)
         }
         EventSource::Alb {
             multi_value_headers,
         } => {
-            response["statusDescription"] = parts.status.to_string().into();
+            let mut head = AlbTargetGroupResponse::default();
+            head.status_code = status_code;
+            head.status_description = Some(parts.status.to_string());
+            head.is_base64_encoded = is_base64;
             if multi_value_headers {
-                response["multiValueHeaders"] = all().collect();
+                head.multi_value_headers = parts.headers;
             } else {
-                response["headers"] = first().collect();
+                head.headers = parts.headers;
             }
+            with_body(head, body)
         }
     }
-    response["body"] = body.into();
-    let json = serde_json::to_vec(&response);
-    json.expect("a value is JSON").into()
 }
 
-/// Returns the values of a header as texts.
-fn values_of<'a>(headers: &'a HeaderMap, name: &str) -> Vec<Cow<'a, str>> {
-    headers.get_all(name).iter().map(lossy).collect()
-}
-
-fn lossy(value: &HeaderValue) -> Cow<'_, str> {
-    String::from_utf8_lossy(value.as_bytes())
+fn with_body<H: Serialize>(head: H, body: String) -> Result<Bytes, Diagnostic> {
+    #[derive(Serialize)]
+    struct Response<H> {
+        #[serde(flatten)]
+        head: H,
+        body: String,
+    }
+    let json = serde_json::to_vec(&Response { head, body });
+    let json = json.map_err(|error| {
+        let message = format!("The response cannot be encoded: {error}");
+        diagnostic("Internal", message)
+    });
+    json.map(Bytes::from)
 }
 
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
-    use http::{Response, StatusCode};
+    use http::{HeaderValue, Response, StatusCode};
     use serde_json::Value;
 
     use super::*;
