@@ -25,34 +25,56 @@ const ALLOWED: &[(&str, &str)] = &[
     ("access-control-max-age", "3600"),
 ];
 
+/// The origin of the page that sent a request and may read the response, if any.
+pub(super) struct Reader(Option<HeaderValue>);
+
+impl Reader {
+    pub(super) fn of(app: &AppState, request: &Request) -> Self {
+        let headers = request.headers();
+        let origin = headers.get(header::ORIGIN).filter(|_| {
+            let invocation = request.extensions().get::<Arc<Invocation>>();
+            app.shares_with(headers, invocation.and_then(|it| it.base_url.as_deref()))
+        });
+        Self(origin.cloned())
+    }
+
+    /// Returns the response to a preflight request.
+    pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
+        let is_asked = request.method() == Method::OPTIONS;
+        let origin = self.0.clone().filter(|_| is_asked)?;
+        Some(preflight(origin, request.headers()))
+    }
+
+    /// Lets the page read a response.
+    pub(super) fn share(self, mut response: Response) -> Response {
+        let Some(origin) = self.0 else {
+            return response;
+        };
+        let headers = response.headers_mut();
+        let allowed = headers.entry(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+        allowed.or_insert(origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED.clone());
+        // In one value: an event's response has room for no other.
+        let vary = headers.get(header::VARY).and_then(|it| it.to_str().ok());
+        let vary = vary.map(|it| HeaderValue::try_from(format!("{it}, origin")));
+        let vary = vary.unwrap_or(Ok(HeaderValue::from_static("origin")));
+        vary.map(|vary| headers.insert(header::VARY, vary)).ok();
+        response
+    }
+}
+
 /// Answers the preflight requests of allowed pages, and lets them read all responses.
 pub(super) async fn share<F: Future<Output = Response>>(
     app: &AppState,
     request: Request,
     serve: impl FnOnce(Request) -> F,
 ) -> Response {
-    let headers = request.headers();
-    let origin = headers.get(header::ORIGIN).filter(|_| {
-        let invocation = request.extensions().get::<Arc<Invocation>>();
-        app.shares_with(headers, invocation.and_then(|it| it.base_url.as_deref()))
-    });
-    let Some(origin) = origin.cloned() else {
-        return serve(request).await;
+    let reader = Reader::of(app, &request);
+    let response = match reader.preflight(&request) {
+        Some(preflight) => preflight,
+        None => serve(request).await,
     };
-    let mut response = match *request.method() {
-        Method::OPTIONS => preflight(origin.clone(), headers),
-        _ => serve(request).await,
-    };
-    let headers = response.headers_mut();
-    let allowed = headers.entry(header::ACCESS_CONTROL_ALLOW_ORIGIN);
-    allowed.or_insert(origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED.clone());
-    // In one value: an event's response has room for no other.
-    let vary = headers.get(header::VARY).and_then(|it| it.to_str().ok());
-    let vary = vary.map(|it| HeaderValue::try_from(format!("{it}, origin")));
-    let vary = vary.unwrap_or(Ok(HeaderValue::from_static("origin")));
-    vary.map(|vary| headers.insert(header::VARY, vary)).ok();
-    response
+    reader.share(response)
 }
 
 /// Does the same for routes of other states.

@@ -20,7 +20,7 @@ pub(crate) use super::{admission::Admission, exchange::perform};
 use super::{
     app::AppState,
     codec::{Codec, Purpose},
-    cors,
+    cors::Reader,
     exchange::Exchange,
 };
 use crate::arrival::{Arrival, Invocation};
@@ -60,13 +60,14 @@ async fn serve<P: Codec>(
     purpose: Purpose,
     request: Request,
 ) -> Response {
-    let serve = async |request: Request| {
-        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
-        let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
-        let admitted = app.admit_to(purpose, request, &arrival, P::is_health_check);
-        exchange.respond(admitted.await).await
-    };
-    cors::share(&app, request, serve).await
+    let reader = Reader::of(&app, &request);
+    if let Some(preflight) = reader.preflight(&request) {
+        return reader.share(preflight);
+    }
+    let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+    let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
+    let admitted = app.admit_to(purpose, request, &arrival, P::is_health_check);
+    reader.share(exchange.respond(admitted.await).await)
 }
 
 /// Answers an event that is a call by itself. `span` is the name of its span.
