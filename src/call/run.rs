@@ -96,11 +96,11 @@ impl PreparedCall {
             limit = limit.min(until.duration_since(clock.now()).unwrap_or_default());
         }
         let started = clock.instant();
-        let call_id = self.valid.execution.id.clone();
-        let (result, end) = if limit.is_zero() {
+        let (call_id, result, end) = if limit.is_zero() {
             // The tool would be stopped before it starts, or just after.
             let failure = no_time("The deadline passed before the tool started.");
-            (Err(failure), RunEnd::NotStarted)
+            let call_id = self.valid.execution.id;
+            (call_id, Err(failure), RunEnd::NotStarted)
         } else {
             self.run_within(limit).await
         };
@@ -112,7 +112,7 @@ impl PreparedCall {
         (outcome, end)
     }
 
-    async fn run_within(self, limit: Duration) -> (Result<Value, Failure>, RunEnd) {
+    async fn run_within(self, limit: Duration) -> (String, Result<Value, Failure>, RunEnd) {
         let ValidatedCall {
             execution,
             client_context,
@@ -128,7 +128,7 @@ impl PreparedCall {
         let (turn, watch) = if blocks {
             let Ok(turn) = timeout_at(until, TURNS.acquire()).await else {
                 let failure = no_time("All 64 threads for functions that are not async were busy.");
-                return (Err(failure), RunEnd::NotStarted);
+                return (execution.id, Err(failure), RunEnd::NotStarted);
             };
             (Some(turn), Watch::Off)
         } else {
@@ -151,7 +151,7 @@ impl PreparedCall {
             spans::mark_failed(&span, failure.parts().reason.as_str());
         }
         otlp::end(&span);
-        (result, end)
+        (execution.id, result, end)
     }
 }
 

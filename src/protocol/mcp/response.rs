@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -18,7 +18,6 @@ use super::{
 use crate::{
     Failure,
     call::Outcome,
-    json::JsonObject,
     protocol::{
         json_response::to_json,
         jsonrpc::{RpcError, RpcId},
@@ -66,32 +65,40 @@ enum Block<'a> {
 }
 
 /// `_meta` of a result.
-#[derive(Default, Serialize)]
+#[derive(Default)]
 pub(super) struct Meta<'a> {
     /// Every modern result names its server.
-    #[serde(
-        rename = "io.modelcontextprotocol/serverInfo",
-        skip_serializing_if = "Option::is_none"
-    )]
     server: Option<&'a RawValue>,
-    #[serde(flatten)]
-    others: JsonObject,
+    others: Vec<(&'static str, Value)>,
 }
 
 impl<'a> Meta<'a> {
     pub(super) fn of(format: &'a McpFormat) -> Self {
         Self {
             server: format.server_info.as_deref(),
-            others: JsonObject::new(),
+            others: Vec::new(),
         }
     }
 
     pub(super) fn insert(&mut self, name: &'static str, value: impl Into<Value>) {
-        self.others.insert(name.to_owned(), value.into());
+        self.others.push((name, value.into()));
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.server.is_none() && self.others.is_empty()
+    }
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(server) = self.server {
+            map.serialize_entry("io.modelcontextprotocol/serverInfo", server)?;
+        }
+        for (name, value) in &self.others {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
     }
 }
 
