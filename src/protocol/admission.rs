@@ -14,7 +14,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{app::AppState, codec::Purpose, problem::UNDECODABLE, refusal::Refusal};
+use super::{app::AppState, problem::UNDECODABLE, refusal::Refusal};
 use crate::{
     Caller, DEFAULT_TIMEOUT,
     arrival::Arrival,
@@ -34,6 +34,18 @@ pub(super) struct AuthenticatedRequest {
     pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
+impl AuthenticatedRequest {
+    /// Returns a request that needs no credentials, and whose body is not read.
+    pub(super) fn anonymous(request: Request) -> Self {
+        Self {
+            parts: request.into_parts().0,
+            body: Bytes::new(),
+            caller: Caller::Anyone,
+            room: None,
+        }
+    }
+}
+
 /// The admission of an event's caller.
 pub(crate) enum Admission {
     /// The platform has admitted this caller.
@@ -43,29 +55,6 @@ pub(crate) enum Admission {
 }
 
 impl AppState {
-    /// Admits a request to a route. A health check needs no credentials, and its body is not read; others
-    /// have to come from no web page, or from an allowed one.
-    pub(super) async fn admit_to(
-        &self,
-        purpose: Purpose,
-        request: Request,
-        arrival: &Arrival,
-        is_health_check: fn(&[u8]) -> bool,
-    ) -> Result<AuthenticatedRequest, Refusal> {
-        if purpose == Purpose::Health {
-            return Ok(AuthenticatedRequest {
-                parts: request.into_parts().0,
-                body: Bytes::new(),
-                caller: Caller::Anyone,
-                room: None,
-            });
-        }
-        if !self.allows_origin(request.headers(), arrival.invocation.base_url.as_deref()) {
-            return Err(Refusal::ForbiddenOrigin);
-        }
-        self.admit(request, arrival, is_health_check).await
-    }
-
     /// Admits the caller of an event, and its body.
     pub(super) async fn admit_event(
         &self,

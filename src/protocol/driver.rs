@@ -18,10 +18,12 @@ use http_body_util::{BodyExt, Collected};
 
 pub(crate) use super::{admission::Admission, exchange::perform};
 use super::{
+    admission::AuthenticatedRequest,
     app::AppState,
     codec::{Codec, Purpose},
     cors::Reader,
     exchange::Exchange,
+    refusal::Refusal,
 };
 use crate::arrival::{Arrival, Invocation};
 
@@ -66,8 +68,13 @@ async fn serve<P: Codec>(
     }
     let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
     let exchange = Exchange::begin(&app, protocol, &arrival, request.headers(), purpose);
-    let admitted = app.admit_to(purpose, request, &arrival, P::is_health_check);
-    reader.share(exchange.respond(admitted.await).await)
+    let base = arrival.invocation.base_url.as_deref();
+    let admitted = match purpose {
+        Purpose::Health => Ok(AuthenticatedRequest::anonymous(request)),
+        _ if !app.allows_origin(request.headers(), base) => Err(Refusal::ForbiddenOrigin),
+        _ => app.admit(request, &arrival, P::is_health_check).await,
+    };
+    reader.share(exchange.respond(admitted).await)
 }
 
 /// Answers an event that is a call by itself. `span` is the name of its span.
