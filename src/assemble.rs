@@ -5,7 +5,9 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use axum::Router;
+use axum::{Router, body::Body};
+use http::{Request, Uri};
+use lambda_http::tower::ServiceExt;
 use tokio::sync::Semaphore;
 
 #[cfg(feature = "sign-in")]
@@ -32,6 +34,7 @@ pub(crate) fn assemble(
 ) -> (Router, Arc<AppState>) {
     #[cfg(feature = "sign-in")]
     server.join_sign_in();
+    let has_explorer = server.explorer.unwrap_or_default();
     let declared = declared_secrets(&server);
     let secrets = server.secrets.take().unwrap_or_else(Secrets::none);
     let secrets = SecretCache::new(secrets, declared, wall_clock.clone());
@@ -106,7 +109,7 @@ pub(crate) fn assemble(
         names: ModelNames::default(),
         has_openapi: server.openapi.unwrap_or_default(),
         #[cfg(feature = "explorer")]
-        has_explorer: server.explorer.unwrap_or_default(),
+        has_explorer,
         public_url,
         #[cfg(feature = "sign-in")]
         authorization_server,
@@ -114,7 +117,7 @@ pub(crate) fn assemble(
     let router = protocol::router(Arc::clone(&app));
     let apply = |router, change: Box<dyn FnOnce(Router) -> Router + Send>| change(router);
     let router = server.router_changes.into_iter().fold(router, apply);
-    let router = with_base_path(server.base_path.as_deref(), router);
+    let router = with_base_path(server.base_path.as_deref(), router, has_explorer);
     (router, app)
 }
 
@@ -139,17 +142,16 @@ pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
         .collect()
 }
 
-/// Serves the router under the base path as well.
-fn with_base_path(base_path: Option<&str>, router: Router) -> Router {
+/// Serves the router under the base path as well, also `/` if the server itself has something
+/// there.
+fn with_base_path(base_path: Option<&str>, router: Router, serves_root: bool) -> Router {
     match base_path.map(|path| path.trim_matches('/')) {
         None | Some("") => router,
         Some(path) => {
-            // No part of the path is a parameter.
-            let literal = path.replace('{', "{{").replace('}', "}}");
-            Router::new()
-                .without_v07_checks()
-                .nest_service(&format!("/{literal}"), router.clone())
-                .fallback_service(router)
+            let base = format!("/{path}");
+            let service =
+                router.map_request(move |request| strip_base_path(request, &base, serves_root));
+            Router::new().fallback_service(service)
         }
     }
 }
@@ -182,4 +184,18 @@ pub(crate) async fn warm_up(app: &AppState) {
         }
     };
     tokio::join!(secrets, deduplication, keys, grants);
+}
+
+/// Strips the base path if another path follows it; with `serves_root`, even if none does.
+fn strip_base_path(mut request: Request<Body>, base: &str, serves_root: bool) -> Request<Body> {
+    let whole = request.uri().path_and_query();
+    let whole = whole.map_or("", |it| it.as_str());
+    let rest = match whole.strip_prefix(base) {
+        Some("" | "/") => serves_root.then_some("/"),
+        rest => rest.filter(|rest| rest.starts_with('/')),
+    };
+    if let Some(Ok(rest)) = rest.map(Uri::try_from) {
+        *request.uri_mut() = rest;
+    }
+    request
 }
