@@ -37,7 +37,7 @@ use records::LIMITS;
 pub(crate) use {
     flow::{Flow, FlowError, ReturnedFlow, split_state},
     grant::{Grant, grant_record_id},
-    keys::{EncryptionKeys, derived_key, fingerprint},
+    keys::{EncryptionKeys, derived_key, fingerprint, is_long_enough},
     records::{Records, Versioned},
     refresh::{RefreshedToken, TokenRefresh, WantedGrant},
 };

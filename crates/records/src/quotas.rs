@@ -30,8 +30,8 @@ pub struct Quota {
     subject: Subject,
 }
 
-/// The calls that a quota counts together, the narrowest first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The calls that a quota counts together.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     /// Those of each caller for each user.
     User,

@@ -145,7 +145,7 @@ impl EncryptionKeys {
 }
 
 /// Returns true if a secret can be used as a key.
-fn is_long_enough(secret: &Secret) -> bool {
+pub(crate) fn is_long_enough(secret: &Secret) -> bool {
     secret.expose().trim().len() >= SHORTEST
 }
 

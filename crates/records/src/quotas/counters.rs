@@ -76,7 +76,7 @@ impl Quotas {
     /// counts.
     pub fn new(mut quotas: Vec<Quota>, shared: Option<Arc<dyn Store>>) -> Self {
         // Narrow and short quotas first: a call that they reject must not count against the others.
-        quotas.sort_by(|a, b| (&a.subject, a.window).cmp(&(&b.subject, b.window)));
+        quotas.sort_by_key(|it| (it.subject.breadth(), it.window));
         Self {
             quotas,
             store: shared.unwrap_or_else(|| Arc::new(Memory::new(LIMITS))),
@@ -140,6 +140,17 @@ impl Quotas {
         }
         if full.len() < MOST_FULL {
             full.insert(id, end);
+        }
+    }
+}
+
+impl Subject {
+    fn breadth(&self) -> u8 {
+        match self {
+            Self::User => 0,
+            Self::Caller => 1,
+            Self::Tool | Self::OneTool(_) => 2,
+            Self::All => 3,
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     Secret, StoreError,
     auth::oidc::KeySet,
-    oauth::{EncryptionKeys, derived_key, fingerprint},
+    oauth::{derived_key, fingerprint, is_long_enough},
     secrets::SecretCache,
 };
 
@@ -34,8 +34,13 @@ impl OwnKeys {
         secrets: &Arc<SecretCache>,
         left: Option<Duration>,
     ) -> Option<Arc<KeySet>> {
-        let keys = EncryptionKeys::read(secrets, ids, left).await.ok()?;
-        let ids: Vec<_> = keys.secrets().map(fingerprint).collect();
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        let reads = secrets.read(&ids, left).await;
+        // Only the first key must be readable: old ones may be missing.
+        reads.first()?.as_ref().ok()?;
+        let secrets = reads.into_iter().filter_map(|it| it.ok().flatten());
+        let secrets: Vec<_> = secrets.filter(is_long_enough).collect();
+        let ids: Vec<_> = secrets.iter().map(fingerprint).collect();
         let mut derived = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, set)) = &*derived
             && *known == ids
@@ -43,15 +48,15 @@ impl OwnKeys {
         {
             return Some(Arc::clone(set));
         }
-        let set = KeySet::parse(issuer.into(), jwks(&keys).to_string().as_bytes());
+        let set = KeySet::parse(issuer.into(), jwks(&secrets).to_string().as_bytes());
         let set = Arc::new(set.ok()?);
         *derived = Some((ids, Arc::clone(&set)));
         Some(set)
     }
 }
 
-/// Returns the public keys: RFC 7517, section 5; RFC 8037.
-pub(super) fn jwks(keys: &EncryptionKeys) -> Value {
+/// Returns the public keys of these secrets: RFC 7517, section 5; RFC 8037.
+pub(super) fn jwks(secrets: &[Secret]) -> Value {
     let jwk = |secret: &Secret| {
         let key = key_pair(secret);
         let public = BASE64_URL_SAFE_NO_PAD.encode(key.public_key());
@@ -64,7 +69,7 @@ pub(super) fn jwks(keys: &EncryptionKeys) -> Value {
             "use": "sig",
         })
     };
-    json!({"keys": keys.secrets().map(jwk).collect::<Vec<_>>()})
+    json!({"keys": secrets.iter().map(jwk).collect::<Vec<_>>()})
 }
 
 /// Signs an access token: RFC 9068, section 2.

@@ -88,7 +88,9 @@ impl AuthorizationServer {
 
     /// Returns the public keys of access tokens.
     pub async fn jwks(&self) -> Result<Value, StoreError> {
-        Ok(jwks(&self.records().await?.keys))
+        let records = self.records().await?;
+        let secrets: Vec<_> = records.keys.secrets().cloned().collect();
+        Ok(jwks(&secrets))
     }
 
     /// Returns the id of the record with a user's tokens at the provider: the same as for tools that

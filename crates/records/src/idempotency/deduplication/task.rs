@@ -336,7 +336,7 @@ impl Deduplication {
 }
 
 impl Claim {
-    /// Returns the task of a claim that has just been made.
+    /// Returns the task of a claim, if it is one.
     pub fn task(&self, now: SystemTime) -> Option<Task> {
         self.record.as_task(&self.key, now)
     }
