@@ -27,6 +27,12 @@ impl Arrival {
             invocation: invocation.unwrap_or_default(),
         }
     }
+
+    /// Creates the arrival of an event.
+    pub(crate) fn of(at: Instant, invocation: Invocation) -> Self {
+        let invocation = Arc::new(invocation);
+        Self { at, invocation }
+    }
 }
 
 /// The function invocation that carried a request, as described by the platform.

@@ -8,24 +8,18 @@ use std::{collections::HashSet, sync::Arc};
 use axum::{Router, body::Body};
 use http::{Request, Uri};
 use lambda_http::tower::ServiceExt;
+use tokio::sync::Semaphore;
 
 #[cfg(feature = "sign-in")]
 use crate::auth::sign_in::AuthorizationServer;
 use crate::{
-    Auth, EventKind, Server,
-    call::{Engine, background::Worker},
+    Auth, EventKind, PublicUrl, Server,
+    call::Engine,
     clock::Clock,
-    hosts::PublicUrl,
     idempotency::{Idempotency, deduplication::Deduplication},
-    oauth::{Broker, OAuth},
     observe::request_log::Observer,
-    protocol::{
-        self,
-        admission::{AppState, LargeBodies},
-        listed_tools::ModelNames,
-        origin::AllowedOrigins,
-    },
-    quotas::counters::Quotas,
+    protocol::{self, app::AppState, listed_tools::ModelNames, origin::AllowedOrigins},
+    quotas::Quotas,
     secrets::{SecretCache, Secrets},
     tool::repeats::RepeatPolicy,
 };
@@ -51,6 +45,7 @@ pub(crate) fn assemble(
     );
     let deduplication = Arc::new(Deduplication::new(idempotency, clock.clone()));
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
+    #[cfg(feature = "oauth")]
     let broker = server.oauth.take().map(|settings| {
         let entries = server.toolkit.entries().iter();
         let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
@@ -58,8 +53,13 @@ pub(crate) fn assemble(
             let scopes = need.oauth2.scopes.iter();
             scopes.map(|scope| (need.id.clone(), scope.clone()))
         });
-        let (clock, url) = (wall_clock.clone(), public_url.clone());
-        Broker::new(settings, &secrets, clock, url, scopes.collect())
+        Arc::new(crate::oauth::Broker {
+            settings,
+            secrets: Arc::clone(&secrets),
+            clock: wall_clock.clone(),
+            public_url: public_url.clone(),
+            declared: scopes.collect(),
+        })
     });
     #[cfg(feature = "sign-in")]
     let authorization_server = broker.as_ref().and_then(|broker| {
@@ -73,6 +73,7 @@ pub(crate) fn assemble(
         ))
     });
     let engine = Arc::new(Engine {
+        #[cfg(feature = "oauth")]
         broker,
         toolkit: server.toolkit,
         auth: server.auth.unwrap_or_default(),
@@ -84,7 +85,7 @@ pub(crate) fn assemble(
         lists_callable: server.lists_callable,
         shows_calls: server.shows_calls,
         watch: server.watch,
-        worker: Worker::default(),
+        worker: server.worker,
         task_after: server.task_after,
     });
     let observer = Observer {
@@ -99,13 +100,14 @@ pub(crate) fn assemble(
         observer: Arc::new(observer),
         wall_clock,
         max_request_size: server.max_request_size,
-        large_bodies: LargeBodies::new(server.max_request_size),
+        large_bodies: Arc::new(Semaphore::new(server.max_request_size)),
         events: server.events.unwrap_or_else(|| EventKind::DEFAULT.to_vec()),
         streaming: server.streaming.unwrap_or_default(),
         agentcore_user: server.agentcore_user,
         allowed_origins: AllowedOrigins(server.allowed_origins.unwrap_or_default()),
         readers: server.readers.map(AllowedOrigins),
         names: ModelNames::default(),
+        has_openapi: server.openapi.unwrap_or_default(),
         #[cfg(feature = "explorer")]
         has_explorer,
         public_url,
@@ -121,8 +123,10 @@ pub(crate) fn assemble(
 
 /// Returns the ids of the secrets that authentication and OAuth read.
 pub(crate) fn own_secrets(server: &Server) -> impl Iterator<Item = &str> {
-    let keys = server.auth.iter().flat_map(Auth::secrets);
-    keys.chain(server.oauth.iter().flat_map(OAuth::secrets))
+    let ids = server.auth.iter().flat_map(Auth::secrets);
+    #[cfg(feature = "oauth")]
+    let ids = ids.chain(server.oauth.iter().flat_map(crate::OAuth::secrets));
+    ids
 }
 
 /// Returns the ids of all secrets that authentication, OAuth and the tools read, without
@@ -174,6 +178,7 @@ pub(crate) async fn warm_up(app: &AppState) {
     };
     let keys = engine.auth.warm_up(&app.wall_clock);
     let grants = async {
+        #[cfg(feature = "oauth")]
         if let Some(broker) = &engine.broker {
             broker.warm_up().await;
         }

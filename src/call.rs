@@ -7,6 +7,7 @@
 
 pub(crate) mod background;
 mod claim;
+#[cfg(feature = "oauth")]
 mod grants;
 mod prepare;
 pub(crate) mod rejection;
@@ -16,7 +17,6 @@ pub(crate) mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -26,9 +26,8 @@ use crate::{
     auth::PermittedUsers,
     clock::Clock,
     idempotency::deduplication::{Claim, Deduplication},
-    oauth::Broker,
     observe::{spans::Spans, trail::Trail},
-    quotas::counters::Quotas,
+    quotas::Quotas,
     secrets::SecretCache,
     text::LONGEST_ID,
     tool::{
@@ -36,11 +35,11 @@ use crate::{
         parts::TaskSupport,
         progress::Follower,
         question::Answers,
-        toolkit::{SelectedTool, ToolEntry, ToolNotFound},
+        toolkit::{ToolEntry, ToolNotFound},
     },
 };
 
-use background::Worker;
+use background::HandOver;
 use rejection::Rejection;
 pub(crate) use run::Outcome;
 use validate::ResolvedCall;
@@ -62,7 +61,8 @@ pub(crate) struct Engine {
     pub(crate) deduplication: Arc<Deduplication>,
     pub(crate) quotas: Quotas,
     /// Manages the grants by which users allow tools to act for them.
-    pub(crate) broker: Option<Arc<Broker>>,
+    #[cfg(feature = "oauth")]
+    pub(crate) broker: Option<Arc<crate::oauth::Broker>>,
     pub(crate) clock: Clock,
     /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -72,8 +72,8 @@ pub(crate) struct Engine {
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
-    /// The function that takes calls that outlast their requests.
-    pub(crate) worker: Worker,
+    /// What takes the calls that outlast their requests, if any may.
+    pub(crate) worker: Option<HandOver>,
     /// The time after which a client gets a task instead of an outcome.
     pub(crate) task_after: Duration,
 }
@@ -107,12 +107,10 @@ pub(crate) enum Background {
 }
 
 /// The context that the client sends in addition to the input.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Default)]
 pub(crate) struct ClientContext {
     pub(crate) user_id: Option<String>,
-    #[serde(with = "exposed")]
     pub(crate) tokens: BTreeMap<String, Secret>,
-    #[serde(with = "exposed")]
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// The user's answers to questions; `None` if the client cannot ask its user.
     pub(crate) answers: Option<Answers>,
@@ -122,7 +120,7 @@ pub(crate) struct ClientContext {
 #[derive(Clone)]
 struct Execution {
     engine: Arc<Engine>,
-    entry: SelectedTool,
+    entry: ToolEntry,
     /// The call's id: the client's, or a generated one.
     id: String,
     /// Only a call with an id from the client can be recognized when it is repeated.
@@ -279,11 +277,6 @@ impl Execution {
             && self.engine.hands_over(&self.entry.tool)
     }
 
-    /// Returns the id under which the call is recorded, if it is.
-    fn recorded_id(&self) -> Option<&str> {
-        (self.has_client_id || self.is_handed_over()).then_some(&*self.id)
-    }
-
     /// Returns the time left for the call: its tool's limit, counted from the call's arrival, and
     /// no longer than the platform waits.
     fn time_left(&self) -> Duration {
@@ -309,29 +302,5 @@ fn tool_not_found(selector: &Selector, error: ToolNotFound) -> Rejection {
             version,
             available,
         },
-    }
-}
-
-/// Secrets in a text that is encrypted before it is stored.
-mod exposed {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::Secret;
-
-    pub(super) fn serialize<S: Serializer>(
-        secrets: &BTreeMap<String, Secret>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(secrets.iter().map(|(id, it)| (id, it.expose())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, Secret>, D::Error> {
-        let texts = BTreeMap::<String, String>::deserialize(deserializer)?;
-        let secrets = texts.into_iter().map(|(id, it)| (id, Secret::from(it)));
-        Ok(secrets.collect())
     }
 }

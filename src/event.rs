@@ -29,11 +29,7 @@ use crate::{
     Caller, EventKind,
     arrival::Invocation,
     call::background::Ticket,
-    protocol::{
-        admission::AppState,
-        answer_direct_call,
-        driver::{self, Admission, EventCall},
-    },
+    protocol::{answer_direct_call, app::AppState, driver},
 };
 pub(crate) use agentcore::read_client_context;
 use format::{EventError, EventFormat, format_of, parse};
@@ -90,7 +86,7 @@ pub(crate) async fn invoke(
 ) -> Result<EventResponse, Diagnostic> {
     let accept = |kind| {
         let refusal = EventError::NotAccepted(kind);
-        app.events.contains(&kind).then_some(()).ok_or(refusal)
+        app.events.contains(&kind).then_some(kind).ok_or(refusal)
     };
     let invocation = Invocation {
         deadline: deadline_of(&context),
@@ -108,8 +104,8 @@ pub(crate) async fn invoke(
     }
     let (kind, event) = match format_of(event)? {
         EventFormat::Rest => {
-            accept(EventKind::RestApi)?;
-            (EventKind::RestApi, parse(event).map(request::of_rest)?)
+            let kind = accept(EventKind::RestApi)?;
+            (kind, parse(event).map(request::of_rest)?)
         }
         // Accepted like the same event of a REST API, but never answered with a stream.
         EventFormat::HttpAsRest => {
@@ -118,21 +114,19 @@ pub(crate) async fn invoke(
         }
         EventFormat::Http => {
             let parsed = parse(event)?;
-            let kind = request::kind_of(&parsed);
-            accept(kind)?;
+            let kind = accept(request::kind_of(&parsed))?;
             (kind, request::of_http(parsed))
         }
         EventFormat::Alb => {
-            let kind = EventKind::LoadBalancer;
-            accept(kind)?;
+            let kind = accept(EventKind::LoadBalancer)?;
             (kind, parse(event).map(request::of_load_balancer)?)
         }
         EventFormat::WarmUp => {
             accept(EventKind::WarmUp)?;
             return Ok(answer(Bytes::new()));
         }
-        // Only the function itself sends it, and never with a client context.
-        EventFormat::Task if context.client_context.is_some() => {
+        // Only the function itself sends it, if it has tasks, and never with a client context.
+        EventFormat::Task if context.client_context.is_some() || app.engine.worker.is_none() => {
             return Err(EventError::NotHttp(vec![TASK_EVENT.into()]).into());
         }
         EventFormat::Task => return perform_task(app, event, invocation).await,
@@ -142,13 +136,7 @@ pub(crate) async fn invoke(
         }
         EventFormat::Direct => {
             accept(EventKind::Direct)?;
-            // IAM has admitted whoever invokes the function itself, so the call needs no credentials.
-            let call = EventCall {
-                request: Request::new(Bytes::copy_from_slice(event.as_bytes())),
-                admission: Admission::Admitted(Caller::Invoker),
-                invocation,
-            };
-            return Ok(answer(answer_direct_call(app, call).await));
+            return Ok(answer(answer_direct_call(app, event, invocation).await));
         }
     };
     let streams = app.streaming.contains(&kind);

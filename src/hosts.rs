@@ -1,4 +1,4 @@
-//! The server's own URL, and the hosts that requests name.
+//! The hosts that requests name.
 //!
 //! The grammar of hosts is stricter than RFC 3986: a web page could hide its own host in the parts that a
 //! lenient parser drops or repairs.
@@ -7,38 +7,6 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
-
-/// The server's URL: the configured one, or the one that the platform provides.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PublicUrl {
-    pub(crate) configured: Option<String>,
-    /// The prefix of the server's paths, without leading or trailing slashes; appended to a base
-    /// URL from the event.
-    pub(crate) base_path: String,
-}
-
-impl PublicUrl {
-    pub(crate) fn new(configured: Option<&str>, base_path: Option<&str>) -> Self {
-        let base_path = base_path.unwrap_or_default().trim_matches('/');
-        Self {
-            configured: configured.map(|url| url.trim_end_matches('/').to_owned()),
-            base_path: base_path.to_owned(),
-        }
-    }
-
-    /// Returns the configured URL, or else the event's base URL with the base path. Without a
-    /// trailing slash.
-    pub(crate) fn resolve(&self, event_base: Option<&str>) -> Option<String> {
-        if let Some(url) = &self.configured {
-            return Some(url.clone());
-        }
-        let event_base = event_base?.trim_end_matches('/');
-        Some(match self.base_path.as_str() {
-            "" => event_base.to_owned(),
-            path => format!("{event_base}/{path}"),
-        })
-    }
-}
 
 /// The maximum length of a DNS name.
 const LONGEST: usize = 253;

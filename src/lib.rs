@@ -56,26 +56,27 @@
 //!
 //! # Cargo features
 //!
-//! None is enabled by default: a program that only serves tools needs none.
+//! None is enabled by default: a program that only serves tools needs none. A feature adds a method or a
+//! setting, and changes nothing by itself; only the local server shows the page and the document that it
+//! is compiled with.
 //!
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `chrono` | the types of chrono 0.4 in inputs and outputs |
 //! | `client` | the module `client`: clients for OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
-//! | `explorer` | the page at `GET /` on which people see and call the tools ([`explorer`]) |
+//! | `explorer` | `Server::explorer`: the page at `GET /` on which people see and call the tools ([`explorer`]) |
 //! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |
-//! | `graceful-shutdown` | `Server::on_shutdown`: a hook that runs before Lambda ends the process |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
 //! | `oauth` | the module `oauth`: users authorize tools to act for them |
 //! | `oidc` | access tokens of identity providers as credentials (`TOOLS_AUTH=oidc`); includes `jwt` |
-//! | `openapi` | `GET /openapi.json` and `Server::openapi`: the server as an OpenAPI document |
+//! | `openapi` | `Server::openapi`, and `Server::serve_openapi` for `GET /openapi.json`: the server as an OpenAPI document |
 //! | `otlp` | spans, exported with OpenTelemetry's protocol |
 //! | `parameter-store` | tools' secrets from Parameter Store (`TOOLS_SECRETS=parameter-store`) |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
-//! | `tasks` | calls in the background, which MCP clients ask for later ([`long_calls`]) |
+//! | `tasks` | `Server::tasks`: calls in the background, which MCP clients ask for later ([`long_calls`]) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
 //! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 
@@ -93,32 +94,18 @@ compile_error!(
 
 mod arrival;
 mod assemble;
-mod auth;
-#[cfg(feature = "aws")]
-mod aws;
 mod call;
-mod error;
 mod event;
 mod hosts;
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-mod http_client;
-pub mod idempotency;
-#[cfg(feature = "oauth")]
-pub mod oauth;
-#[cfg(not(feature = "oauth"))]
-#[path = "oauth/off.rs"]
-mod oauth;
 mod observe;
 mod protocol;
-pub mod quotas;
-pub mod secrets;
 mod serve;
 mod server;
 mod server_info;
-pub mod store;
 pub mod testing;
 
-// What a tool is, under short paths.
+// What the crates below have, under short paths.
+use lambda_tools_accounts::{Challenge, PublicUrl, auth};
 use lambda_tools_core::{clock, json, secret, text, tool, wire};
 
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
@@ -220,9 +207,105 @@ pub mod client {
 pub mod from_openapi {
     #[doc(inline)]
     pub use lambda_tools_openapi::{
-        ApiTools, Note, OpenApi, OpenApiError, Reduction, Report, UserProvider,
+        ApiTools, Note, OpenApi, OpenApiError, OpenApiOptions, Reduction, Report, UserProvider,
     };
 }
+
+pub mod idempotency {
+    //! One call, one effect: `call_id` as an idempotency key.
+    //!
+    //! OXP 1.0, Call Tool: `call_id` identifies a repeated call.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/idempotency.md")]
+
+    #[cfg(feature = "dynamodb")]
+    pub use lambda_tools_records::idempotency::DynamoDb;
+    pub use lambda_tools_records::idempotency::Idempotency;
+    pub(crate) use lambda_tools_records::idempotency::*;
+}
+
+#[cfg(feature = "oauth")]
+pub mod oauth {
+    //! Tools that act for a user: authorization with OAuth 2.0.
+    //!
+    //! A call to a tool that [requires](crate::Tool::authorization) a user's token returns a challenge
+    //! if the token is missing: the user follows its URL once and allows what the tool needs, and then
+    //! the same call succeeds on every instance of the function. References: OXP 1.0, Authorization
+    //! Challenges; RFC 6749, RFC 7636, RFC 9700. The page [`users`](crate::users) shows an example, and how
+    //! keys are rotated.
+    //!
+    //! Three things are required: a [`Provider`] with its client id, its client secret in the server's
+    //! [store](crate::secrets), and in the same store a key of at least 32 bytes, with which all
+    //! challenges and grants are encrypted (AES-256-GCM). Read access to their records alone reveals no
+    //! token.
+    //!
+    //! Following a challenge's URL does not start anything by itself: a page names the caller and the
+    //! requested scopes, and its button leads to the provider. Neither a link preview nor another
+    //! site's form can press it.
+    //!
+    //! Everything that passes through the browser is bound to it: `state` is signed, works only once,
+    //! expires after a few minutes, and is valid only with the cookie that the challenge's page has
+    //! set; the PKCE verifier is derived from the same cookie. A challenge started in one browser
+    //! cannot be finished in another.
+    //!
+    //! A challenge's id, and therefore `state`, contains a hash of the user's id: anyone who guesses a
+    //! user's id can confirm the guess, as with every hash of a name.
+    //!
+    //! A challenge belongs to the call's user and its caller: users of two callers are different users,
+    //! even if their ids are equal. Give its URL to that user only: anyone who follows it and agrees
+    //! lets tools use their account at the provider in that user's calls.
+
+    pub(crate) use lambda_tools_accounts::oauth::*;
+    pub use lambda_tools_accounts::oauth::{OAuth, Provider};
+}
+
+pub mod quotas {
+    //! Quotas: limits on the number of calls that run in a minute or a day.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/quotas.md")]
+
+    pub use lambda_tools_records::quotas::Quota;
+    pub(crate) use lambda_tools_records::quotas::*;
+}
+
+pub mod secrets {
+    //! Secrets: values that tools may use and nothing may reveal, and the stores that hold them.
+    //!
+    #![doc = include_str!("pages.md")]
+    #![doc = include_str!("../docs/secrets.md")]
+
+    #[cfg(feature = "parameter-store")]
+    pub use lambda_tools_accounts::secrets::ParameterStore;
+    #[cfg(feature = "secrets-manager")]
+    pub use lambda_tools_accounts::secrets::SecretsManager;
+    pub(crate) use lambda_tools_accounts::secrets::*;
+    pub use lambda_tools_accounts::secrets::{
+        ReadFuture, ReadResult, Secret, SecretStore, Secrets,
+    };
+}
+
+pub mod store {
+    //! A store of versioned records, for everything that outlives a call.
+    //!
+    //! The records of calls, challenges and grants must be consistent across all instances of a
+    //! function. So every write is conditional: it names the version that it replaces, and of two
+    //! concurrent writes only one succeeds. The layers above give records their meaning:
+    //! [`idempotency`](crate::idempotency), [`quotas`](crate::quotas), and `oauth` with the Cargo
+    //! feature of that name.
+
+    #[cfg(feature = "dynamodb")]
+    pub use lambda_tools_records::store::DynamoDb;
+    pub(crate) use lambda_tools_records::store::hash_of_texts;
+    pub use lambda_tools_records::store::{
+        Count, Field, Over, PutOutcome, Record, Store, StoreError, StoreFuture, Write,
+    };
+}
+
+/// The error of [`serve`], such as a port in use, an invalid definition or a platform that does not
+/// respond.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The names that most programs need: `use lambda_tools::prelude::*;`.
 ///
@@ -235,13 +318,14 @@ pub mod prelude {
 
 pub use arrival::{AgentCoreUser, EventKind};
 #[cfg(feature = "jwt")]
-pub use auth::jwt::Jwt;
+pub use lambda_tools_accounts::Jwt;
+#[cfg(feature = "oauth")]
+pub use lambda_tools_accounts::OAuth;
 #[cfg(feature = "oidc")]
-pub use auth::oidc::Oidc;
+pub use lambda_tools_accounts::Oidc;
 #[cfg(feature = "sign-in")]
-pub use auth::sign_in::SignIn;
-pub use auth::{Auth, Gateway, api_keys::ApiKeys};
-pub use error::{Error, StoreError};
+pub use lambda_tools_accounts::SignIn;
+pub use lambda_tools_accounts::{ApiKeys, Auth, Gateway};
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
@@ -249,8 +333,7 @@ pub use lambda_tools_core::{
     SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
     Toolkit,
 };
-#[cfg(feature = "oauth")]
-pub use oauth::OAuth;
+pub use lambda_tools_records::StoreError;
 pub use protocol::Protocol;
 pub use serve::{run, serve};
 pub use server::Server;
@@ -258,15 +341,6 @@ pub use server_info::ServerInfo;
 
 // The crates whose types are part of this crate's interface.
 pub use {axum, http, schemars, serde_json};
-
-/// What the fuzz targets check directly. It carries no promise.
-#[cfg(feature = "oidc")]
-#[doc(hidden)]
-pub mod seams {
-    pub use crate::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
-    #[cfg(feature = "sign-in")]
-    pub use crate::auth::sign_in::DocumentNetwork;
-}
 
 /// Compiles the code in README.md.
 #[cfg(doctest)]

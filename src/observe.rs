@@ -10,5 +10,5 @@ pub(crate) mod otlp;
 pub(crate) mod request_log;
 pub(crate) mod spans;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 pub(crate) mod trail;

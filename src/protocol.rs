@@ -3,7 +3,8 @@
 //! The HTTP surface is one [`Router`], so it can be layered, merged with your own routes and tested
 //! without a socket. Each protocol has a folder here and a variant of [`Protocol`].
 
-pub(crate) mod admission;
+mod admission;
+pub(crate) mod app;
 #[cfg(feature = "sign-in")]
 mod authorization_server;
 mod body;
@@ -24,15 +25,13 @@ mod mcp;
 mod opentool;
 pub(crate) mod origin;
 mod oxp;
-#[cfg(any(feature = "explorer", feature = "oauth"))]
+#[cfg(feature = "oauth")]
 mod pages;
 pub(crate) mod problem;
 mod refusal;
 #[cfg(feature = "oidc")]
 mod resource_metadata;
 mod sign_in;
-#[cfg(feature = "oauth")]
-mod user_page;
 pub(crate) mod wording;
 
 use std::{
@@ -48,7 +47,7 @@ use axum::{
 };
 use lambda_http::tower::ServiceExt;
 
-use admission::AppState;
+use app::AppState;
 use codec::{Codec, Declaration};
 use mcp::McpCodec;
 pub(crate) use mcp::agentcore;
@@ -58,7 +57,7 @@ use oxp::OxpCodec;
 pub(crate) use oxp::openapi::document as openapi;
 pub(crate) use oxp::{answer_direct_call, is_schema_of_call};
 
-use crate::{ServerInfo, json};
+use crate::json;
 
 /// A protocol for serving tools; see [`Server::protocols`](crate::Server::protocols).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,42 +87,32 @@ impl Protocol {
         }
     }
 
-    fn mount(self, router: Router<Arc<AppState>>, info: &ServerInfo) -> Router<Arc<AppState>> {
+    fn mount(self, router: Router<Arc<AppState>>, app: &AppState) -> Router<Arc<AppState>> {
         match self {
-            Self::Oxp => driver::mount(router, OxpCodec::new(info)),
-            Self::Mcp => driver::mount(router, McpCodec::new(info)),
-            Self::OpenTool => driver::mount(router, OpenToolCodec::new(info)),
+            Self::Oxp => driver::mount(router, OxpCodec::default(), app),
+            Self::Mcp => driver::mount(router, McpCodec::default(), app),
+            Self::OpenTool => driver::mount(router, OpenToolCodec::default(), app),
         }
     }
 
-    fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    /// Returns the properties of all protocols.
+    pub(crate) fn declarations() -> impl Iterator<Item = &'static Declaration> {
         Self::ALL.iter().map(|protocol| protocol.declaration())
     }
 
     /// Returns the methods and paths of this protocol, without the additional paths of a route.
-    pub(crate) fn routes(self) -> impl Iterator<Item = (&'static Method, &'static str)> {
-        self.declaration().advertised()
-    }
-
-    /// Returns the request headers whose values are not secret.
-    pub(crate) fn request_headers() -> impl Iterator<Item = &'static str> {
-        Self::declarations()
-            .flat_map(|declaration| declaration.request_headers)
-            .copied()
+    pub(crate) fn routes(
+        self,
+        has_openapi: bool,
+    ) -> impl Iterator<Item = (&'static Method, &'static str)> {
+        let routes = self.declaration().routes(has_openapi);
+        routes.map(|route| (&route.method, route.path))
     }
 
     /// Returns the response headers that clients read.
     pub(crate) fn response_headers() -> impl Iterator<Item = &'static str> {
         let specific = Self::declarations().flat_map(|declaration| declaration.response_headers);
         exchange::RESPONSE_HEADERS.iter().chain(specific).copied()
-    }
-
-    /// Returns the places of tokens and secrets in calls: a JSON pointer to a list, and the name of
-    /// a field of its items.
-    pub(crate) fn secrets() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Self::declarations()
-            .flat_map(|declaration| declaration.secrets)
-            .copied()
     }
 }
 
@@ -136,7 +125,7 @@ pub(crate) fn router(app: Arc<AppState>) -> Router {
 /// such a path is unknown.
 fn routed(app: Arc<AppState>, slashed: Option<Arc<OnceLock<Router>>>) -> Router {
     let served = app.protocols.iter();
-    let router = served.fold(Router::new(), |router, it| it.mount(router, &app.info));
+    let router = served.fold(Router::new(), |router, it| it.mount(router, &app));
     #[cfg(any(feature = "oauth", feature = "oidc"))]
     let shared = axum::middleware::from_fn_with_state(Arc::clone(&app), cors::layer);
     #[cfg(feature = "oauth")]
@@ -188,7 +177,7 @@ async fn unrouted(
             return response;
         }
         drop::<Request>(request);
-        problem::not_found(&app.protocols)
+        problem::not_found(&app)
     };
     cors::share(&app, request, others).await
 }

@@ -52,13 +52,20 @@ Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variabl
 /// reach), if the [version](crate::ServerInfo::new) is invalid, if the server cannot listen on its
 /// address, or if the runtime API fails.
 pub async fn serve(server: impl Into<Server>) -> Result<(), Error> {
-    let mut server = server.into();
-    if print_requested(&server, true)? {
-        return Ok(());
+    match ready(server.into(), true)? {
+        Some(server) => serve_requests(server).await,
+        None => Ok(()),
+    }
+}
+
+/// Completes a server, unless the program's arguments ask for something else.
+fn ready(mut server: Server, may_have_own: bool) -> Result<Option<Server>, Error> {
+    if print_requested(&server, may_have_own)? {
+        return Ok(None);
     }
     settings::apply(&mut server)?;
     confidential::log_panics();
-    serve_requests(server).await
+    Ok(Some(server))
 }
 
 async fn serve_requests(server: Server) -> Result<(), Error> {
@@ -93,16 +100,10 @@ async fn serve_requests(server: Server) -> Result<(), Error> {
 /// # Errors
 /// Those of [`serve`], and the runtime's, if it cannot start.
 pub fn run(server: impl Into<Server>) -> Result<(), Error> {
-    let server = server.into();
-    if print_requested(&server, false)? {
-        return Ok(());
-    }
-    run_here(server)
+    ready(server.into(), false)?.map_or(Ok(()), run_here)
 }
 
-fn run_here(mut server: Server) -> Result<(), Error> {
-    settings::apply(&mut server)?;
-    confidential::log_panics();
+fn run_here(server: Server) -> Result<(), Error> {
     if settings::is_on_lambda() {
         return lambda::run_on_one_thread(server);
     }

@@ -3,14 +3,19 @@
 //! An optional builder between [`Toolkit`] and [`serve`](crate::serve): where the defaults are
 //! enough, the toolkit can be passed to `serve` directly.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::Router;
 
 use crate::{
-    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit, arrival::LARGEST_PAYLOAD,
-    auth::sign_in::SignIn, call::watch::Watch, idempotency::Idempotency, oauth::OAuth,
-    protocol::Protocol, quotas::Quota, secrets::Secrets,
+    AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit,
+    arrival::LARGEST_PAYLOAD,
+    auth::sign_in::SignIn,
+    call::{background::HandOver, watch::Watch},
+    idempotency::Idempotency,
+    protocol::Protocol,
+    quotas::Quota,
+    secrets::Secrets,
 };
 
 /// The default size limit of a request body, in bytes: far more than a model writes, far less than
@@ -19,9 +24,6 @@ const DEFAULT_MAX_REQUEST_SIZE: usize = 1 << 20;
 
 /// The time after which a client gets a task: a call that takes less needs no second request.
 const TASK_AFTER: Duration = Duration::from_secs(2);
-
-/// The work to do before the process ends.
-pub(crate) type ShutdownHook = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// A toolkit and its configuration.
 ///
@@ -45,14 +47,14 @@ pub struct Server {
     pub(crate) secrets: Option<Secrets>,
     pub(crate) idempotency: Option<Idempotency>,
     pub(crate) quotas: Vec<Quota>,
-    pub(crate) oauth: Option<OAuth>,
+    #[cfg(feature = "oauth")]
+    pub(crate) oauth: Option<crate::OAuth>,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) info: ServerInfo,
     /// The namespace of the metrics.
     pub(crate) metrics: Option<String>,
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
-    pub(crate) on_shutdown: Option<ShutdownHook>,
     pub(crate) max_request_size: usize,
     pub(crate) allowed_origins: Option<Vec<String>>,
     pub(crate) readers: Option<Vec<String>>,
@@ -62,6 +64,10 @@ pub struct Server {
     pub(crate) lists_callable: bool,
     pub(crate) task_after: Duration,
     pub(crate) explorer: Option<bool>,
+    pub(crate) openapi: Option<bool>,
+    pub(crate) tasks: Option<bool>,
+    /// What takes the calls that outlast their requests, if any may.
+    pub(crate) worker: Option<HandOver>,
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     pub(crate) router_changes: Vec<Box<dyn FnOnce(Router) -> Router + Send>>,
 }
@@ -77,13 +83,13 @@ impl Server {
             secrets: None,
             idempotency: None,
             quotas: Vec::new(),
+            #[cfg(feature = "oauth")]
             oauth: None,
             protocols: Protocol::ALL.to_vec(),
             info: ServerInfo::default(),
             metrics: None,
             shows_calls: false,
             watch: Watch::Off,
-            on_shutdown: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             allowed_origins: None,
             readers: None,
@@ -93,6 +99,9 @@ impl Server {
             lists_callable: false,
             task_after: TASK_AFTER,
             explorer: None,
+            openapi: None,
+            tasks: None,
+            worker: None,
             is_healthy: None,
             router_changes: Vec::new(),
         }
@@ -152,7 +161,7 @@ impl Server {
     /// environment decides (see [`serve`](crate::serve)), and [`testing`](crate::testing) has no
     /// providers.
     #[cfg(feature = "oauth")]
-    pub fn oauth(mut self, oauth: OAuth) -> Self {
+    pub fn oauth(mut self, oauth: crate::OAuth) -> Self {
         self.oauth = Some(oauth);
         self
     }
@@ -257,31 +266,28 @@ impl Server {
         self
     }
 
+    /// Serves an `OpenAPI` document of the server at `GET /openapi.json`, or does not
+    /// ([`openapi`](crate::openapi)). By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, only the local server has it.
+    #[cfg(feature = "openapi")]
+    pub fn serve_openapi(mut self, is_served: bool) -> Self {
+        self.openapi = Some(is_served);
+        self
+    }
+
+    /// Lets calls of tools in the [background](crate::Tool::background) outlast their requests, or does
+    /// not ([`long_calls`](crate::long_calls)). By default the environment decides (see
+    /// [`serve`](crate::serve)); without a setting, every call runs in its request.
+    #[cfg(feature = "tasks")]
+    pub fn tasks(mut self, are_on: bool) -> Self {
+        self.tasks = Some(are_on);
+        self
+    }
+
     /// Sets a health check. While it returns `false`, `/health` responds with a 503 and calls are
     /// rejected (in OXP, with a 400). OXP 1.0, `GET /health`.
     pub fn healthy_when(mut self, is_healthy: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_healthy = Some(Box::new(is_healthy));
-        self
-    }
-
-    /// Runs a hook before the process ends. On Lambda, SIGTERM leaves half a second, of which the
-    /// hook gets 450 ms; the local server runs the hook when it is stopped. Spans are exported
-    /// automatically.
-    ///
-    /// On Lambda, this registers an internal extension, without which Lambda sends no signal.
-    ///
-    /// ```no_run
-    /// # use lambda_tools::{Server, Toolkit};
-    /// # fn server(toolkit: Toolkit) -> Server {
-    /// Server::new(toolkit).on_shutdown(|| async { println!("Closing connections") })
-    /// # }
-    /// ```
-    #[cfg(feature = "graceful-shutdown")]
-    pub fn on_shutdown<F>(mut self, hook: impl FnOnce() -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.on_shutdown = Some(Box::new(move || Box::pin(hook())));
         self
     }
 
@@ -323,15 +329,9 @@ impl Server {
     /// keys. Does nothing the second time.
     #[cfg(feature = "sign-in")]
     pub(crate) fn join_sign_in(&mut self) {
-        let Some(sign_in) = self.auth.as_mut().and_then(Auth::sign_in_mut) else {
-            return;
-        };
-        let oauth = self.oauth.get_or_insert_with(|| OAuth::with([]));
-        let provider = &sign_in.provider;
-        if !oauth.providers.iter().any(|it| Arc::ptr_eq(it, provider)) {
-            oauth.providers.push(Arc::clone(provider));
+        if let Some(auth) = &mut self.auth {
+            auth.join_sign_in(&mut self.oauth);
         }
-        sign_in.key_ids.clone_from(&oauth.keys);
     }
 
     pub(crate) fn is_open(&self) -> bool {

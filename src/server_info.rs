@@ -54,6 +54,15 @@ impl ServerInfo {
         self
     }
 
+    /// Returns what pages show of the server.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn shown(&self) -> lambda_tools_accounts::pages::ShownServer<'_> {
+        lambda_tools_accounts::pages::ShownServer {
+            title: &self.title,
+            support_url: self.support_url.as_deref(),
+        }
+    }
+
     /// Returns true if there is no support URL, or a valid one.
     pub(crate) fn is_support_url_valid(&self) -> bool {
         self.support_url.as_deref().is_none_or(is_support_url)
@@ -152,15 +161,14 @@ mod tests {
     #[cfg(feature = "from-openapi")]
     #[test]
     fn a_server_has_the_name_of_its_api() {
+        use lambda_tools_openapi::{OpenApi, OpenApiOptions};
         use serde_json::{Value, json};
 
         let rows: Vec<(Value, Value)> = serde_json::from_str(INFOS).unwrap();
         for (info, expected) in rows {
             let document = json!({"openapi": "3.1.0", "info": info, "servers": [{"url": "https://pets.example"}],
                 "paths": {"/pets": {"get": {"operationId": "list", "responses": {}}}}});
-            let api = lambda_tools_openapi::OpenApi::new(document)
-                .unwrap()
-                .include_all();
+            let api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
             let info = ServerInfo::from(&api.reduce().unwrap().tools);
             assert_eq!(
                 json!([info.title, info.version, info.description]),

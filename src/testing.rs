@@ -14,7 +14,6 @@ mod replay;
 
 use std::{
     collections::BTreeMap,
-    future::ready,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -28,15 +27,15 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     Caller, Protocol, Server,
     assemble::assemble,
-    call::{ClientContext, background::HandOver},
+    call::ClientContext,
     clock::{Clock, FIXED},
-    event::{self, EventResponse, TASK_EVENT},
-    protocol::admission::AppState,
+    event::{self, EventResponse},
+    protocol::app::AppState,
 };
 
 pub use call::{TestCall, TestOutcome, TestRejection, call};
@@ -92,6 +91,20 @@ pub struct LambdaFunction {
     elapsed: Arc<AtomicU64>,
 }
 
+#[cfg(feature = "tasks")]
+impl Server {
+    /// Lets calls outlast their requests, and passes on the events with which a function would invoke
+    /// itself.
+    #[doc(hidden)]
+    pub fn on_task(mut self, send: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.worker = Some(Box::new(move |ticket, _| {
+            send(serde_json::json!({event::TASK_EVENT: ticket}).to_string());
+            Box::pin(std::future::ready(Ok(())))
+        }));
+        self
+    }
+}
+
 impl LambdaFunction {
     /// Creates the function that [`serve`](crate::serve) would run, with a fixed clock (5 October
     /// 2023, 12:00:00 UTC), so that calls take no time, and one fixed id. Environment variables are
@@ -102,8 +115,8 @@ impl LambdaFunction {
         Self::with(server.into(), FIXED)
     }
 
-    /// Creates the same function with other clocks: one for the time of day, one for durations.
-    #[doc(hidden)]
+    /// Creates the same function with other clocks, such as those of a simulation: `wall` returns the
+    /// time of day, `instant` points in time that durations are measured with.
     #[must_use]
     pub fn with_clocks(
         server: impl Into<Server>,
@@ -142,17 +155,6 @@ impl LambdaFunction {
             context: ClientContext::default(),
             deadline: None,
         }
-    }
-
-    /// Passes on the events with which the function would invoke itself, for its tasks. Without this,
-    /// every call runs in its request.
-    #[doc(hidden)]
-    pub fn on_task(&self, send: impl Fn(String) + Send + Sync + 'static) {
-        let hand_over: HandOver = Box::new(move |ticket, _| {
-            send(json!({TASK_EVENT: ticket}).to_string());
-            Box::pin(ready(Ok(())))
-        });
-        let _ = self.app.engine.worker.set(hand_over);
     }
 
     /// Handles one event, passed as JSON text, and returns the JSON that Lambda would send back.

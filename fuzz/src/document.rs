@@ -3,7 +3,7 @@
 
 use lambda_tools::{
     Toolkit,
-    from_openapi::{ApiTools, OpenApi},
+    from_openapi::{ApiTools, OpenApi, OpenApiOptions},
 };
 
 use crate::{MemoryBound, bounded};
@@ -23,12 +23,16 @@ pub fn run(data: &[u8]) {
 }
 
 fn check(document: serde_json::Value) {
-    let api = OpenApi::new(document).map(|api| api.include_all().list_all());
-    let Ok(reduction) = api.and_then(|api| api.base_url("https://api.example").reduce()) else {
+    let options = OpenApiOptions {
+        list_all: true,
+        base_url: Some("https://api.example".to_owned()),
+        ..OpenApiOptions::all()
+    };
+    let Ok(reduction) = OpenApi::new(document, options).and_then(|api| api.reduce()) else {
         return;
     };
     let report = &reduction.report;
-    let named = reduction.tools.len() + report.left_out.len();
+    let named = reduction.tools.ids().count() + report.left_out.len();
     assert_eq!(named, report.operations);
     let read =
         ApiTools::from_json(&reduction.tools.to_json()).expect("it reads what it has written");

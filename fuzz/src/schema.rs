@@ -5,7 +5,7 @@
 //! An input is two JSON values, the schema and the value, with or without whitespace between them.
 
 use jsonschema::{Draft, Validator};
-use lambda_tools_core::tool::schema::{Schema, forbidden_reference};
+use lambda_tools_schema::{Schema, forbidden_reference};
 use serde_json::{Deserializer, Value};
 
 use crate::{MemoryBound, bounded};

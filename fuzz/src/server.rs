@@ -91,6 +91,7 @@ pub(crate) fn function(setting: Setting) -> FuzzedFunction {
         .idempotency(Idempotency::in_store(store.clone()))
         .oauth(oauth)
         .public_url("https://tools.example")
+        .serve_openapi(true)
         .info(ServerInfo::new("Tools <of> \"all\" & one", "1.0.0"));
     let server = match setting {
         Setting::Open => server.explorer(true),

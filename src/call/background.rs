@@ -8,8 +8,9 @@
 mod sealed;
 
 use std::{
+    collections::BTreeMap,
     pin::{Pin, pin},
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -27,7 +28,7 @@ use super::{
     Rejection, prepare::PreparedCall,
 };
 use crate::{
-    Caller, DEFAULT_TIMEOUT, Failure, StoreError,
+    Caller, DEFAULT_TIMEOUT, Failure, Secret, StoreError,
     auth::PermittedUsers,
     idempotency::{
         CallIdentity,
@@ -37,14 +38,16 @@ use crate::{
         },
         owner_of,
     },
+    json::JsonObject,
     text::{LONGEST_SHOWN, clipped},
     tool::{
         id::Selector,
         output::Output,
         parts::{TaskSupport, ToolParts},
         progress::{Follower, Progress},
+        question::Answers,
         reason::Reason,
-        toolkit::{SelectedTool, ToolEntry},
+        toolkit::ToolEntry,
     },
 };
 use sealed::Code;
@@ -61,9 +64,6 @@ const BETWEEN_NOTES: Duration = Duration::from_secs(1);
 /// The notes without progress after which the task looks whether it is cancelled.
 const QUIET_NOTES: u32 = 2;
 
-/// The function that takes calls that are handed over. It is set once.
-pub(crate) type Worker = OnceLock<HandOver>;
-
 /// A function that has a task of a caller performed elsewhere. An error means that it may never start.
 pub(crate) type HandOver = Box<dyn Fn(Ticket, &Caller) -> HandingOver + Send + Sync>;
 pub(crate) type HandingOver = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
@@ -75,7 +75,7 @@ pub(crate) struct Ticket {
     code: Code,
 }
 
-/// A call as it is stored until its work starts.
+/// A call as it is encrypted, with its tokens and secrets, until its work starts.
 #[derive(Deserialize)]
 struct StoredCall {
     tool: String,
@@ -84,7 +84,10 @@ struct StoredCall {
     traceparent: Option<String>,
     input: Value,
     caller: Caller,
-    context: ClientContext,
+    user_id: Option<String>,
+    tokens: BTreeMap<String, String>,
+    secrets: BTreeMap<String, String>,
+    answers: Option<Answers>,
 }
 
 /// A task that has been started.
@@ -102,7 +105,7 @@ impl Engine {
     pub(crate) fn hands_over(&self, tool: &ToolParts) -> bool {
         cfg!(feature = "tasks")
             && tool.tasks != TaskSupport::Never
-            && self.worker.get().is_some()
+            && self.worker.is_some()
             && self.deduplication.is_on()
     }
 
@@ -124,7 +127,7 @@ impl Engine {
     }
 
     /// Returns the tool of a task.
-    pub(crate) fn tool_of(&self, task: &Task) -> Option<SelectedTool> {
+    pub(crate) fn tool_of(&self, task: &Task) -> Option<ToolEntry> {
         self.toolkit
             .resolve(&task.tool.parse().ok()?, |_| true)
             .ok()
@@ -158,7 +161,12 @@ impl Engine {
         let call = Call {
             call_id: Some(stored.call_id),
             trace_id: stored.trace_id,
-            client_context: stored.context,
+            client_context: ClientContext {
+                user_id: stored.user_id,
+                tokens: secret(stored.tokens),
+                secrets: secret(stored.secrets),
+                answers: stored.answers,
+            },
             background: Background::Started(Box::new(claim.clone())),
             ..Call::new(selector, stored.input)
         };
@@ -190,6 +198,12 @@ impl Execution {
         if !self.is_handed_over() {
             return None;
         }
+        let exposed = |secrets: &BTreeMap<String, Secret>| -> JsonObject {
+            let texts = secrets
+                .iter()
+                .map(|(id, it)| (id.clone(), it.expose().into()));
+            texts.collect()
+        };
         let call = json!({
             "tool": self.entry.id.to_string(),
             "call_id": self.id,
@@ -197,7 +211,10 @@ impl Execution {
             "traceparent": self.spans.parent,
             "input": input,
             "caller": self.caller,
-            "context": context,
+            "user_id": context.user_id,
+            "tokens": exposed(&context.tokens),
+            "secrets": exposed(&context.secrets),
+            "answers": context.answers,
         });
         Some(call.to_string().into_bytes())
     }
@@ -254,10 +271,9 @@ impl PreparedCall {
         until: Instant,
     ) -> Result<Outcome, Rejection> {
         let (engine, started) = (Arc::clone(&self.valid.execution.engine), Instant::now());
-        let Some(first) = claim.task(engine.clock.now()) else {
-            return Ok(Outcome::lost(self.valid.execution.id));
-        };
-        let worker = engine.worker.get().expect("calls are handed over to it");
+        let first = claim.task(engine.clock.now());
+        let first = first.expect("a call that is handed over is a task");
+        let worker = engine.worker.as_ref().expect("calls are handed over to it");
         if let Err(error) = worker(ticket, &self.valid.execution.caller).await {
             // Delivered nevertheless, the event finds no task, unless it has started it by now.
             if engine.deduplication.withdraw(claim).await {
@@ -291,9 +307,10 @@ impl PreparedCall {
         self.valid.execution.follower = Some(follower.clone());
         let deduplication = Arc::clone(&self.valid.execution.engine.deduplication);
         let _running = deduplication.count_running();
+        #[cfg(feature = "oauth")]
         let reauthorization = self.reauthorization();
         let until = claim.until();
-        let (outcome, end) = {
+        let (mut outcome, end) = {
             let mut run = pin!(self.run(until));
             let mut quiet = 0;
             loop {
@@ -318,16 +335,20 @@ impl PreparedCall {
                 }
             }
         };
-        let mut outcome = match reauthorization {
-            Some(it) => it.challenge_instead_of(outcome).await?,
-            None => outcome,
-        };
+        #[cfg(feature = "oauth")]
+        if let Some(reauthorization) = reauthorization {
+            outcome = reauthorization.challenge_instead_of(outcome).await?;
+        }
         outcome.result = outcome.result.map(Output::into_json);
         deduplication
             .settle(claim, outcome.duration, &outcome.result, end)
             .await;
         Ok(outcome)
     }
+}
+
+fn secret(texts: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+    texts.into_iter().map(|(id, it)| (id, it.into())).collect()
 }
 
 fn limit_of(entry: &ToolEntry) -> Duration {

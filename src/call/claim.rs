@@ -10,7 +10,7 @@ use crate::{
         CallIdentity,
         deduplication::{Claim, ClaimLimits, ClaimResult},
     },
-    quotas::counters::CountedCall,
+    quotas::CountedCall,
     tool::output::Output,
 };
 
@@ -26,6 +26,7 @@ impl PreparedCall {
             // Boxed, like what follows a rejected token, so that other calls' futures stay small.
             return Box::pin(self.perform_task(claim)).await;
         }
+        #[cfg(feature = "oauth")]
         let reauthorization = self.reauthorization();
         let outcome = if let Some(identity) = self.valid.identity.take() {
             self.run_claimed(identity).await?
@@ -33,6 +34,7 @@ impl PreparedCall {
             self.valid.execution.count(self.valid.user()).await?;
             self.run(None).await.0
         };
+        #[cfg(feature = "oauth")]
         if let Some(reauthorization) = reauthorization {
             return Box::pin(reauthorization.challenge_instead_of(outcome)).await;
         }
@@ -71,10 +73,6 @@ impl PreparedCall {
         let policy = execution.entry.tool.policy;
         let claimed = deduplication.claim(identity, policy, limits, task.as_ref());
         match claimed.await.map_err(Rejection::Unprotected)? {
-            ClaimResult::Unclaimed => {
-                self.valid.execution.count(self.valid.user()).await?;
-                Ok(self.run(None).await.0)
-            }
             ClaimResult::Claimed(claim) => {
                 if let Err(rejection) = self.valid.execution.count(self.valid.user()).await {
                     if !deduplication.withdraw(claim).await {

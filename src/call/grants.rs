@@ -117,9 +117,7 @@ impl Reauthorization {
             tool: self.execution.entry.id.to_string(),
             requirements,
             challenges: vec![challenge],
-            from_calls: engine.secrets.may_come_from_calls(),
-            locations: Vec::new(),
-            unreadable: Vec::new(),
+            ..UnmetRequirements::default()
         })))
     }
 }

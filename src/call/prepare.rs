@@ -10,8 +10,7 @@ use super::{
     ClientContext, Execution, Rejection, rejection::UnmetRequirements, validate::ValidatedCall,
 };
 use crate::{
-    Context, Requirements, Secret, StoreError,
-    oauth::Challenge,
+    Challenge, Context, Requirements, Secret, StoreError,
     secrets::CacheUse,
     tool::context::{ContextInner, SecretSource},
 };
@@ -61,6 +60,7 @@ impl Execution {
         for need in &requirements.authorization {
             values.tokens.extend(context.tokens.remove_entry(&need.id));
         }
+        #[cfg(feature = "oauth")]
         self.gather_grants(context.user_id.as_deref(), values)
             .await?;
         if !requirements.secrets.is_empty() {

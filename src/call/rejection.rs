@@ -10,9 +10,8 @@ use std::{sync::Arc, time::Duration};
 use semver::Version;
 
 use crate::{
-    Requirements, StoreError,
-    oauth::Challenge,
-    quotas::counters::ExceededQuota,
+    Challenge, Requirements, StoreError,
+    quotas::ExceededQuota,
     tool::{reason::Reason, schema::ParameterErrors},
 };
 
@@ -52,6 +51,10 @@ pub(crate) enum Rejection {
     /// The `call_id` belongs to a different call.
     CallIdReused,
     /// The user's grants cannot be read, or no challenge can be issued.
+    #[cfg_attr(
+        not(feature = "oauth"),
+        expect(dead_code, reason = "there are no grants")
+    )]
     Unauthorizable(StoreError),
     /// It is unknown whether the call has run before.
     Unprotected(StoreError),
@@ -66,7 +69,7 @@ pub(crate) enum Rejection {
 }
 
 /// The requirements of a tool that neither the call nor the server meets.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct UnmetRequirements {
     pub(crate) tool: String,
     pub(crate) requirements: Requirements,

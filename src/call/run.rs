@@ -1,7 +1,6 @@
 //! The run of a tool within its time limit, with its panics caught, and its output checked against
 //! its definition.
 
-use crate::tool::reason::Reason;
 use std::{
     pin::pin,
     task::{Poll, Waker},
@@ -25,11 +24,7 @@ use crate::{
     Failure,
     idempotency::deduplication::{RunEnd, task::Task},
     observe::{confidential, otlp, request_log::CallSummary, spans},
-    tool::{
-        output::Output,
-        repeats::RepeatPolicy,
-        toolkit::{SelectedTool, ToolEntry},
-    },
+    tool::{output::Output, reason::Reason, repeats::RepeatPolicy, toolkit::ToolEntry},
 };
 
 /// The turns of functions that are not async. Tokio has 512 threads for them, and for DNS lookups,
@@ -130,19 +125,14 @@ impl PreparedCall {
         let context = values.context(&execution, client_context, trace_id, limit);
         let blocks = entry.tool.blocks;
         let until = Instant::now() + limit;
-        let turn = if blocks {
+        let (turn, watch) = if blocks {
             let Ok(turn) = timeout_at(until, TURNS.acquire()).await else {
                 let failure = no_time("All 64 threads for functions that are not async were busy.");
                 return (execution.id, Err(failure), RunEnd::NotStarted);
             };
-            Some(turn)
+            (Some(turn), Watch::Off)
         } else {
-            None
-        };
-        let watch = if blocks {
-            Watch::Off
-        } else {
-            execution.engine.watch.clone()
+            (None, execution.engine.watch.clone())
         };
         let run = watch.run(entry.clone(), limit, run(context.clone()));
         let run = confidential::scope(context.clone(), run);
@@ -192,7 +182,7 @@ async fn await_or_abort(
     mut task: AbortOnDrop,
     until: Instant,
     limit: Duration,
-    entry: &SelectedTool,
+    entry: &ToolEntry,
 ) -> (Result<Value, Failure>, RunEnd) {
     let is_once = entry.tool.policy == RepeatPolicy::AtMostOnce;
     let (mut failure, end) = match timeout_at(until, &mut task.0).await {

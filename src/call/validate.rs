@@ -85,13 +85,13 @@ impl ResolvedCall {
 impl Execution {
     /// Returns the identity of the call, if it is deduplicated.
     fn identity(&self, input: &Value, context: &ClientContext) -> Option<CallIdentity> {
-        let is_recorded =
-            self.entry.tool.policy != RepeatPolicy::Idempotent || self.is_handed_over();
-        let is_deduplicated = is_recorded && self.engine.deduplication.is_on();
-        let call_id = self.recorded_id().filter(|_| is_deduplicated)?;
-        let (user, tool) = (context.user_id.as_deref(), &self.entry.id);
-        let fingerprint = fingerprint_of(tool, user, input, call_id, &self.credentials(context));
-        Some(CallIdentity::new(&self.caller, tool, call_id, fingerprint))
+        let is_recorded = self.has_client_id && self.entry.tool.policy != RepeatPolicy::Idempotent;
+        if !self.engine.deduplication.is_on() || !(is_recorded || self.is_handed_over()) {
+            return None;
+        }
+        let (user, tool, id) = (context.user_id.as_deref(), &self.entry.id, &self.id);
+        let fingerprint = fingerprint_of(tool, user, input, id, &self.credentials(context));
+        Some(CallIdentity::new(&self.caller, tool, id, fingerprint))
     }
 
     /// Returns the tokens and secrets that the call carries for its tool. They are part of the

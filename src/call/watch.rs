@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::tool::toolkit::SelectedTool;
+use crate::tool::toolkit::ToolEntry;
 
 /// The time between two looks at the tool that is running.
 const TICK: Duration = Duration::from_millis(100);
@@ -32,13 +32,13 @@ pub(crate) enum Watch {
 
 /// The tool that is running on the only thread, and the end of its time limit.
 #[derive(Default)]
-pub(crate) struct OnlyThread(Mutex<Option<(SelectedTool, Instant)>>);
+pub(crate) struct OnlyThread(Mutex<Option<(ToolEntry, Instant)>>);
 
 impl Watch {
     /// Runs a tool to its end.
     pub(super) async fn run<F: Future>(
         self,
-        tool: SelectedTool,
+        tool: ToolEntry,
         limit: Duration,
         run: F,
     ) -> F::Output {
@@ -68,7 +68,7 @@ impl Watch {
 const ADVICE: &str = "if its function were not async, it would run on a thread of its own";
 
 /// Logs that a tool blocks its thread although its time is over.
-pub(super) fn report(tool: &SelectedTool) {
+pub(super) fn report(tool: &ToolEntry) {
     tracing::error!(
         tool = %tool.id,
         "the tool blocks its thread past its time limit; {ADVICE}"
@@ -76,7 +76,7 @@ pub(super) fn report(tool: &SelectedTool) {
 }
 
 impl OnlyThread {
-    fn enter(&self, tool: &SelectedTool, end: Instant) -> impl Drop {
+    fn enter(&self, tool: &ToolEntry, end: Instant) -> impl Drop {
         *self.lock() = Some((tool.clone(), end));
         Leave(self)
     }
@@ -92,7 +92,7 @@ impl OnlyThread {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(SelectedTool, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(ToolEntry, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,9 +20,9 @@ use crate::{
     AgentCoreUser, Caller,
     arrival::Invocation,
     protocol::{
-        admission::AppState,
         agentcore::{self, GatewayCall},
-        driver::{Admission, EventCall},
+        app::AppState,
+        driver::Admission,
     },
     store::hash_of_texts,
 };
@@ -73,12 +73,7 @@ pub(super) async fn answer(
     };
     let mut request = Request::new(Bytes::copy_from_slice(event.as_bytes()));
     *request.headers_mut() = headers;
-    let call = EventCall {
-        request,
-        admission,
-        invocation,
-    };
-    Ok(agentcore::answer(app, gateway, call).await)
+    Ok(agentcore::answer(app, gateway, request, admission, invocation).await)
 }
 
 /// Returns a field by its name after `bedrockAgentCore`, which some gateways spell in lower case.

@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::{Context, secrets::stored};
+use crate::{Context, secret::stored};
 
 tokio::task_local! {
     /// `None` while the input is decoded, which needs no secrets.

@@ -12,7 +12,7 @@ use tracing::{
     level_filters::LevelFilter,
 };
 use tracing_subscriber::{
-    Layer, Registry,
+    Layer,
     field::{RecordFields, VisitOutput},
     filter::Targets,
     fmt::{
@@ -28,23 +28,20 @@ use json::JsonFormatter;
 
 /// Writes short lines for a developer, or lines in JSON.
 pub(crate) fn to_terminal(telemetry: &Telemetry, in_json: bool) {
+    install(in_json, env::var("RUST_LOG").ok(), telemetry);
+}
+
+fn install(in_json: bool, levels: Option<String>, telemetry: &Telemetry) {
+    let lines = fmt::layer().with_ansi(false);
     let lines = if in_json {
-        json_lines()
+        let lines = lines.fmt_fields(JsonFormatter);
+        lines.event_format(JsonFormatter).boxed()
     } else {
-        let lines = fmt::layer().without_time().with_target(false);
+        let lines = lines.without_time().with_target(false);
         lines.fmt_fields(TextFormatter).boxed()
     };
-    install(lines, filter(env::var("RUST_LOG").ok()), telemetry);
-}
-
-fn json_lines() -> Box<dyn Layer<Registry> + Send + Sync> {
-    let lines = fmt::layer().fmt_fields(JsonFormatter);
-    lines.event_format(JsonFormatter).boxed()
-}
-
-fn install(lines: Box<dyn Layer<Registry> + Send + Sync>, filter: Targets, telemetry: &Telemetry) {
     let installed = tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
+        .with(lines.with_filter(filter(levels)))
         .with(telemetry.layer())
         .try_init();
     // Fails if the program has installed its own subscriber, which takes precedence.
@@ -70,15 +67,9 @@ pub(crate) fn to_cloudwatch(telemetry: &Telemetry) {
         "FATAL" => "error".to_owned(),
         _ => level,
     });
-    let filter = filter(level.ok());
     let format = env::var("AWS_LAMBDA_LOG_FORMAT").unwrap_or_default();
-    let lines = if format.eq_ignore_ascii_case("text") {
-        let lines = fmt::layer().with_target(false).without_time();
-        lines.with_ansi(false).fmt_fields(TextFormatter).boxed()
-    } else {
-        json_lines()
-    };
-    install(lines, filter, telemetry);
+    let in_json = !format.eq_ignore_ascii_case("text");
+    install(in_json, level.ok(), telemetry);
 }
 
 /// Parses a level, or levels per target, as in `info,hyper=debug`. An invalid setting means `info`.
@@ -153,7 +144,9 @@ mod tests {
     use tracing::Level;
 
     use super::*;
-    use crate::{Secret, observe::tests::Lines, secrets::stored};
+    use test_support::lines::Lines;
+
+    use crate::{Secret, secret::stored};
 
     #[test]
     fn the_setting_is_a_level_or_levels_per_target_but_whole_events_are_never_logged() {

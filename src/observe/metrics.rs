@@ -23,22 +23,40 @@ pub(super) fn write(
     namespace: &str,
     tool: Option<&ToolId>,
     end: &RequestEnd<'_>,
-    measurements: Vec<Measurement>,
+    duration: Duration,
+    cache: CacheUse,
     now: SystemTime,
 ) {
-    let line = format!("{}\n", line(namespace, tool, end, measurements, now));
+    let line = format!("{}\n", line(namespace, tool, end, duration, cache, now));
     // A single write, so that lines of concurrent calls do not mix. An error cannot be reported
     // anywhere.
     let _ = io::stdout().lock().write_all(line.as_bytes());
 }
 
+/// Returns the line without counts of zero: a metric costs the owner money as soon as it has a value.
 fn line(
     namespace: &str,
     tool: Option<&ToolId>,
     end: &RequestEnd<'_>,
-    mut measurements: Vec<Measurement>,
+    duration: Duration,
+    cache: CacheUse,
     now: SystemTime,
 ) -> Value {
+    let is_failure = end.outcome == "failure" && !end.is_replay;
+    let counts = [
+        ("Failures", is_failure.into()),
+        ("ValidationErrors", end.invalid_parameters),
+        ("Replays", end.is_replay.into()),
+        ("SecretCacheHits", cache.hits),
+        ("SecretCacheMisses", cache.misses),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let counts = counts.map(|(name, count)| (name, "Count", count.into()));
+    let mut measurements: Vec<Measurement> = vec![
+        ("Calls", "Count", 1.into()),
+        ("Duration", "Milliseconds", milliseconds(duration)),
+    ];
+    measurements.extend(counts);
     let directive = |dimensions: &[&str], measurements: &[Measurement]| {
         let metric = |(name, unit, _): &Measurement| json!({"Name": name, "Unit": unit});
         let metrics: Vec<_> = measurements.iter().map(metric).collect();
@@ -69,30 +87,6 @@ fn line(
     line
 }
 
-/// Returns the measurements of a request, without counts of zero: a metric costs the owner money as soon
-/// as it has a value.
-pub(super) fn by_tool(
-    end: &RequestEnd<'_>,
-    duration: Duration,
-    cache: CacheUse,
-) -> Vec<Measurement> {
-    let is_failure = end.outcome == "failure" && !end.is_replay;
-    let counts = [
-        ("Failures", is_failure.into()),
-        ("ValidationErrors", end.invalid_parameters),
-        ("Replays", end.is_replay.into()),
-        ("SecretCacheHits", cache.hits),
-        ("SecretCacheMisses", cache.misses),
-    ];
-    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    let counts = counts.map(|(name, count)| (name, "Count", count.into()));
-    let always = [
-        ("Calls", "Count", 1.into()),
-        ("Duration", "Milliseconds", milliseconds(duration)),
-    ];
-    always.into_iter().chain(counts).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, time::UNIX_EPOCH};
@@ -101,9 +95,8 @@ mod tests {
     use crate::tool::reason::Reason;
 
     fn line(tool: Option<&ToolId>, end: &RequestEnd<'_>, cache: CacheUse) -> Value {
-        let measurements = by_tool(end, Duration::from_micros(1500), cache);
         let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        super::line("Agents", tool, end, measurements, now)
+        super::line("Agents", tool, end, Duration::from_micros(1500), cache, now)
     }
 
     const LINE: &str = r#"{

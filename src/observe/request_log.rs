@@ -22,7 +22,7 @@ use crate::{
     tool::{
         reason::Reason,
         schema::{self, ParameterErrors, Schema},
-        toolkit::SelectedTool,
+        toolkit::ToolEntry,
     },
 };
 
@@ -163,7 +163,7 @@ impl RequestLog {
     pub(crate) fn write_task(
         &mut self,
         operation: &'static str,
-        tool: Result<Option<SelectedTool>, (Reason, String)>,
+        tool: Result<Option<ToolEntry>, (Reason, String)>,
     ) {
         self.operation = operation;
         match tool {
@@ -223,6 +223,9 @@ impl RequestLog {
 
     /// Writes the line of a request for a call, counts it, and ends its span.
     fn finish(&mut self, end: &RequestEnd<'_>) {
+        if self.is_written {
+            return;
+        }
         let elapsed = self.write(end);
         self.end_span(end.problem());
         let Self {
@@ -230,9 +233,8 @@ impl RequestLog {
         } = self;
         if let (Some(namespace), Some(_)) = (&observer.metrics, &trail.span) {
             let tool = trail.tool.as_ref().map(|tool| &tool.id);
-            let measurements = metrics::by_tool(end, elapsed, trail.cache);
             let now = observer.wall_clock.now();
-            metrics::write(namespace, tool, end, measurements, now);
+            metrics::write(namespace, tool, end, elapsed, trail.cache, now);
         }
     }
 
@@ -273,9 +275,6 @@ impl RequestLog {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        if self.is_written {
-            return;
-        }
         let end = RequestEnd {
             outcome: "abandoned",
             developer_message: Some("The request was dropped before it was answered.".into()),

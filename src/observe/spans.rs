@@ -9,7 +9,7 @@
 //! `trace_id`, and by Lambda in X-Ray's header. One of them wins, so that a call is in one trace.
 //! The log line has the caller's name for the trace, and also the trace's id if that is different.
 
-use http::HeaderMap;
+use http::{HeaderMap, header::AsHeaderName};
 use tracing::{Instrument, Span, field::Empty};
 use uuid::Uuid;
 
@@ -147,7 +147,8 @@ impl std::fmt::Display for TracePosition {
     }
 }
 
-fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the trimmed value of a header that occurs once.
+pub(crate) fn single(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then(|| value.trim())

@@ -14,13 +14,13 @@ use crate::{
     arrival::Invocation,
     secrets::CacheUse,
     text::{LONGEST_SHOWN, clipped},
-    tool::{id::Selector, toolkit::SelectedTool},
+    tool::{id::Selector, toolkit::ToolEntry},
 };
 
 /// The facts about a call so far.
 pub(crate) struct Trail {
     /// The tool that the request selected.
-    pub(crate) tool: Option<SelectedTool>,
+    pub(crate) tool: Option<ToolEntry>,
     /// The cache hits and misses for the tool's secrets.
     pub(crate) cache: CacheUse,
     pub(super) call_id: Option<String>,

@@ -1,4 +1,4 @@
-//! The state of a server, and the admission of requests: their origin, their caller and their body.
+//! The admission of requests and events: their origin, their caller and their body.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,8 +7,6 @@ use axum::{
     extract::Request,
 };
 use bytes::Bytes;
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-use http::Extensions;
 use http::{HeaderMap, header::CONTENT_ENCODING, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::{
@@ -16,60 +14,16 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
-    Protocol,
-    listed_tools::{ListedTools, ModelNames},
-    origin::AllowedOrigins,
-    problem::UNDECODABLE,
-    refusal::Refusal,
-    sign_in::sign_in,
-};
-#[cfg(any(feature = "oauth", feature = "oidc"))]
-use crate::arrival::Invocation;
-#[cfg(feature = "sign-in")]
-use crate::auth::sign_in::AuthorizationServer;
+use super::{app::AppState, problem::UNDECODABLE, refusal::Refusal};
 use crate::{
-    AgentCoreUser, Caller, DEFAULT_TIMEOUT, EventKind, ServerInfo,
+    Caller, DEFAULT_TIMEOUT,
     arrival::Arrival,
-    auth::CredentialRequest,
-    call::{Engine, rejection::Rejection},
-    clock::Clock,
-    hosts::PublicUrl,
-    observe::request_log::Observer,
+    auth::{AuthError, CredentialRequest},
+    call::rejection::Rejection,
 };
 
 /// The maximum size, in bytes, of a body that is read although there are no credentials.
 const LARGEST_HEALTH_CHECK: u64 = 1024;
-
-/// The state that every request needs.
-pub(crate) struct AppState {
-    /// The server's description for its users and for models.
-    pub(crate) info: ServerInfo,
-    /// The protocols that are served.
-    pub(crate) protocols: Vec<Protocol>,
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) observer: Arc<Observer>,
-    /// The clock for checking credentials, which runs even while events are recorded.
-    pub(crate) wall_clock: Clock,
-    /// The maximum size of a body, in bytes.
-    pub(crate) max_request_size: usize,
-    pub(crate) large_bodies: LargeBodies,
-    pub(crate) allowed_origins: AllowedOrigins,
-    /// Those that may read responses, if not all of these.
-    pub(crate) readers: Option<AllowedOrigins>,
-    /// The names of the tools, for protocols without versions and for clients that send them as
-    /// ids.
-    pub(crate) names: ModelNames,
-    pub(crate) events: Vec<EventKind>,
-    /// The kinds of events whose responses are streams.
-    pub(crate) streaming: Vec<EventKind>,
-    pub(crate) agentcore_user: Option<AgentCoreUser>,
-    #[cfg(feature = "explorer")]
-    pub(crate) has_explorer: bool,
-    pub(crate) public_url: PublicUrl,
-    #[cfg(feature = "sign-in")]
-    pub(crate) authorization_server: Option<Arc<AuthorizationServer>>,
-}
 
 /// A request whose credentials are valid, with its whole body.
 pub(super) struct AuthenticatedRequest {
@@ -81,7 +35,7 @@ pub(super) struct AuthenticatedRequest {
 }
 
 impl AuthenticatedRequest {
-    /// Creates a request that needs no credentials; its body is not read.
+    /// Returns a request that needs no credentials, and whose body is not read.
     pub(super) fn anonymous(request: Request) -> Self {
         Self {
             parts: request.into_parts().0,
@@ -92,55 +46,40 @@ impl AuthenticatedRequest {
     }
 }
 
+/// The admission of an event's caller.
+pub(crate) enum Admission {
+    /// The platform has admitted this caller.
+    Admitted(Caller),
+    /// The server checks these credentials.
+    Credentials(HeaderMap),
+}
+
 impl AppState {
-    /// Returns true for a request from no web page, or from an allowed one. This is checked before the
-    /// credentials, which a browser may add to any page's request. `base` is the function's URL
-    /// according to the platform.
-    pub(super) fn allows_origin(&self, headers: &HeaderMap, base: Option<&str>) -> bool {
-        let public = self.public_url.resolve(None);
-        self.allowed_origins
-            .allow(headers, [base, public.as_deref()])
-    }
-
-    /// Returns true if the web page that sends a request may read its response.
-    pub(super) fn shares_with(&self, headers: &HeaderMap, base: Option<&str>) -> bool {
-        let public = self.public_url.resolve(None);
-        let readers = self.readers.as_ref().unwrap_or(&self.allowed_origins);
-        readers.allow(headers, [base, public.as_deref()])
-    }
-
-    /// Returns the server's URL, as browsers and clients reach it.
-    #[cfg(any(feature = "oauth", feature = "oidc"))]
-    pub(super) fn base_url(&self, request: &Extensions) -> Option<String> {
-        let invocation = request.get::<Arc<Invocation>>();
-        let event_base = invocation.and_then(|it| it.base_url.as_deref());
-        self.public_url.resolve(event_base)
-    }
-
-    /// Adds to a refusal how to obtain a token, if an issuer is configured.
-    pub(super) fn with_sign_in(
+    /// Admits the caller of an event, and its body.
+    pub(super) async fn admit_event(
         &self,
-        mut refusal: Refusal,
-        base: Option<&str>,
-        resource_path: &str,
-    ) -> Refusal {
-        if let Refusal::Unauthenticated(_, hint)
-        | Refusal::Rejected(Rejection::InsufficientScope { .. }, hint) = &mut refusal
-        {
-            *hint = sign_in(&self.engine.auth, &self.public_url, base, resource_path);
+        request: http::Request<Bytes>,
+        admission: Admission,
+        arrival: &Arrival,
+    ) -> Result<AuthenticatedRequest, Refusal> {
+        let (parts, body) = request.into_parts();
+        let caller = match admission {
+            Admission::Admitted(caller) => caller,
+            Admission::Credentials(_) if !self.engine.auth.reads_headers() => {
+                return Err(AuthError::missing("the server checks no tokens").into());
+            }
+            Admission::Credentials(credentials) => self.caller_of(&credentials, arrival).await?,
+        };
+        let largest = self.max_request_size;
+        if body.len() > largest {
+            return Err(Refusal::TooLarge { largest });
         }
-        refusal
-    }
-
-    /// Returns the tools that `reader` sees in lists.
-    pub(super) fn listed_tools<'a>(
-        &'a self,
-        reader: &'a Caller,
-        server_url: Option<&'a str>,
-    ) -> ListedTools<'a> {
-        let engine = &self.engine;
-        let reader = engine.lists_callable.then_some(reader);
-        ListedTools::new(&engine.toolkit, &engine.auth, server_url, reader)
+        Ok(AuthenticatedRequest {
+            room: self.room_for(body.len(), arrival).await?,
+            parts,
+            body,
+            caller,
+        })
     }
 
     /// Authenticates a request, then reads its body. A health check needs no credentials.
@@ -176,21 +115,16 @@ impl AppState {
     }
 
     /// Waits for room for a body of this size, within the call's time.
-    pub(super) async fn room_for(
+    async fn room_for(
         &self,
         size: usize,
         arrival: &Arrival,
     ) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
         let left = arrival.invocation.time_left(self.engine.clock.now());
-        let limit = left.unwrap_or(DEFAULT_TIMEOUT);
-        self.large_bodies.room_for(size, limit).await
+        room_in(&self.large_bodies, size, left.unwrap_or(DEFAULT_TIMEOUT)).await
     }
 
-    pub(super) async fn caller_of(
-        &self,
-        headers: &HeaderMap,
-        arrival: &Arrival,
-    ) -> Result<Caller, Refusal> {
+    async fn caller_of(&self, headers: &HeaderMap, arrival: &Arrival) -> Result<Caller, Refusal> {
         // IAM has decided who may invoke the function itself.
         if let Some(invoker @ Caller::Invoker) = &arrival.invocation.caller {
             return Ok(invoker.clone());
@@ -201,7 +135,7 @@ impl AppState {
         let server_url = self.public_url.resolve(base);
         let request = CredentialRequest {
             headers,
-            invocation: &arrival.invocation,
+            verified: arrival.invocation.verified.as_ref(),
             clock: &self.wall_clock,
             left: arrival.invocation.time_left(now),
             server_url: server_url.as_deref(),
@@ -225,32 +159,22 @@ async fn read_body(body: Body, largest: usize) -> Result<Bytes, Refusal> {
 /// A body is large if it has more bytes than this. Others need no room.
 const LARGE: u32 = 32 * 1024;
 
-/// The room for large bodies: for one of the maximum size, or for several that are smaller.
+/// Waits for room for a body of this size, no longer than `limit`.
 ///
 /// A value of JSON takes many times its size in memory while it is decoded and checked. So the
 /// bodies of which that is true at once have a limit in bytes, and the others wait.
-pub(crate) struct LargeBodies(Arc<Semaphore>);
-
-impl LargeBodies {
-    pub(crate) fn new(bytes: usize) -> Self {
-        // More bytes than a semaphore can count are no limit.
-        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+async fn room_in(
+    large_bodies: &Arc<Semaphore>,
+    size: usize,
+    limit: Duration,
+) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    if size <= LARGE {
+        return Ok(None);
     }
-
-    /// Waits for room for a body of this size, no longer than `limit`.
-    async fn room_for(
-        &self,
-        size: usize,
-        limit: Duration,
-    ) -> Result<Option<OwnedSemaphorePermit>, Rejection> {
-        let size = u32::try_from(size).unwrap_or(u32::MAX);
-        if size <= LARGE {
-            return Ok(None);
-        }
-        let room = Arc::clone(&self.0).acquire_many_owned(size);
-        let room = timeout(limit, room).await.ok().and_then(Result::ok);
-        room.map(Some).ok_or(Rejection::Busy)
-    }
+    let room = Arc::clone(large_bodies).acquire_many_owned(size);
+    let room = timeout(limit, room).await.ok().and_then(Result::ok);
+    room.map(Some).ok_or(Rejection::Busy)
 }
 
 #[cfg(test)]
@@ -259,22 +183,21 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_wait_for_room_and_small_ones_need_none() {
-        // Any size may be the limit.
-        LargeBodies::new(usize::MAX);
-        let bodies = LargeBodies::new(100_000);
+        let bodies = Arc::new(Semaphore::new(100_000));
+        let room_for = |size, limit| room_in(&bodies, size, limit);
         let (short, long) = (Duration::from_millis(50), Duration::from_secs(5));
-        let first = bodies.room_for(60_000, short).await.ok().flatten();
-        let busy = bodies.room_for(60_000, short).await.err();
+        let first = room_for(60_000, short).await.ok().flatten();
+        let busy = room_for(60_000, short).await.err();
         let busy = busy.expect("there is no room for both");
         assert!(matches!(busy, Rejection::Busy) && busy.is_temporary());
-        assert!(matches!(bodies.room_for(40_000, short).await, Ok(Some(_))));
-        assert!(matches!(bodies.room_for(32 * 1024, short).await, Ok(None)));
+        assert!(matches!(room_for(40_000, short).await, Ok(Some(_))));
+        assert!(matches!(room_for(32 * 1024, short).await, Ok(None)));
         let release = async {
             tokio::time::sleep(short).await;
             drop(first);
         };
-        let (next, ()) = tokio::join!(bodies.room_for(100_000, long), release);
+        let (next, ()) = tokio::join!(room_for(100_000, long), release);
         assert!(matches!(next, Ok(Some(_))));
-        assert!(bodies.room_for(40_000, short).await.is_err());
+        assert!(room_for(40_000, short).await.is_err());
     }
 }

@@ -4,8 +4,6 @@
 //! Clients in browsers may use all that needs no browser of the user: those responses depend on
 //! nothing that a browser would add.
 
-mod consent;
-
 use std::sync::Arc;
 
 use axum::{
@@ -21,22 +19,18 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    admission::AppState,
+    app::AppState,
     cors,
     json_response::{insert, json_response, to_json},
+    pages::{form_in, limited, page_of},
     problem,
     resource_metadata::is_prefix,
-    user_page::{form_in, limited, redirect},
 };
 use crate::{
-    ServerInfo, StoreError,
-    auth::sign_in::{
-        AuthorizationServer, EndpointError, JWKS_PATH, OAuthError, SignInPage, SignInResponse,
-        is_sign_in_state,
-    },
+    auth::sign_in::{AuthorizationServer, EndpointError, JWKS_PATH, OAuthError, is_sign_in_state},
     oauth::{Browser, BrowserResponse, Parameters},
 };
-use consent::{consent_page, ending_page};
+use lambda_tools_accounts::pages::{UNREADABLE_FORM, sign_in_response};
 
 /// The maximum size of a form or a registration, in bytes.
 const LARGEST: usize = 32 * 1024;
@@ -45,8 +39,6 @@ const WELL_KNOWN: [&str; 2] = [
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 ];
-
-const UNREADABLE: SignInPage = SignInPage::Request("the form cannot be read");
 
 #[derive(Clone)]
 struct Endpoints {
@@ -94,7 +86,7 @@ async fn metadata(State(it): State<Endpoints>, request: Request) -> Response {
             let body = it.server.metadata(&base);
             public(StatusCode::OK, &body, "public, max-age=300")
         }
-        _ => problem::not_found(&it.app.protocols),
+        _ => problem::not_found(&it.app),
     }
 }
 
@@ -111,24 +103,25 @@ async fn authorize(State(it): State<Endpoints>, request: Request) -> Response {
         return problem::method_not_allowed();
     }
     let Some(base) = it.app.base_url(request.extensions()) else {
-        return problem::not_found(&it.app.protocols);
+        return problem::not_found(&it.app);
     };
     let query = request.uri().query().unwrap_or_default();
     let browser = Browser::new(&base, request.headers());
-    browser_response(it.server.authorize(query, browser).await, &it.app.info)
+    let response = it.server.authorize(query, browser).await;
+    page_of(sign_in_response(response, it.app.info.shown()))
 }
 
 async fn consent(State(it): State<Endpoints>, request: Request) -> Response {
     let Some(base) = it.app.base_url(request.extensions()) else {
-        return problem::not_found(&it.app.protocols);
+        return problem::not_found(&it.app);
     };
     let (parts, body) = request.into_parts();
     let browser = Browser::new(&base, &parts.headers);
     let response = match form_in(body, LARGEST).await {
         Some(form) => it.server.consent(&form, browser).await,
-        None => Ok(BrowserResponse::Page(UNREADABLE)),
+        None => Ok(BrowserResponse::Page(UNREADABLE_FORM)),
     };
-    browser_response(response, &it.app.info)
+    page_of(sign_in_response(response, it.app.info.shown()))
 }
 
 /// Returns the server whose sign-in a provider's redirect belongs to.
@@ -140,34 +133,6 @@ pub(super) fn of_callback<'a>(
     let server = app.authorization_server.as_ref()?;
     let is_own = query.get("state").is_some_and(is_sign_in_state);
     (is_own && server.has_provider(provider)).then_some(server)
-}
-
-pub(super) fn browser_response(
-    response: Result<SignInResponse, StoreError>,
-    info: &ServerInfo,
-) -> Response {
-    match response {
-        Ok(BrowserResponse::Consent { page, cookie }) => consent_page(&page, &cookie, info),
-        Ok(BrowserResponse::Redirect { url, cookies }) => {
-            redirect(&url, &cookies).unwrap_or_else(|| ending_page(Some(UNREADABLE), info))
-        }
-        Ok(BrowserResponse::Page(page)) => {
-            tracing::warn!(?page, "a sign-in has ended on a page of this server");
-            ending_page(Some(page), info)
-        }
-        // Anyone can fill what sign-ins have of the memory, which is no fault of this server.
-        Err(error) if error.is_full() => {
-            tracing::warn!(%error, "a sign-in could not be processed");
-            let mut response = ending_page(None, info);
-            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-            insert(response.headers_mut(), &[("retry-after", "60")]);
-            response
-        }
-        Err(error) => {
-            tracing::error!(%error, "a sign-in could not be processed");
-            ending_page(None, info)
-        }
-    }
 }
 
 async fn token(State(it): State<Endpoints>, request: Request) -> Response {
@@ -254,25 +219,6 @@ fn endpoint_error(operation: &str, error: &EndpointError, authenticates: bool) -
             let mut response = public(StatusCode::SERVICE_UNAVAILABLE, &body, "no-store");
             insert(response.headers_mut(), &[("retry-after", "5")]);
             response
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_memory_that_strangers_have_filled_is_no_error_of_the_server() {
-        let info = ServerInfo::default();
-        for (error, status, wait) in [
-            (StoreError::full("x"), 429, Some("60")),
-            (StoreError::unavailable("x"), 503, None),
-        ] {
-            let response = browser_response(Err(error), &info);
-            assert_eq!(response.status(), status);
-            let header = response.headers().get("retry-after");
-            assert_eq!(header.map(|it| it.to_str().unwrap()), wait);
         }
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn event(json: &[u8]) -> Bytes {
 /// A call that runs while it is polled, and completes with its response.
 pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// Waits for the first early chunk of a call, and returns the body of a stream: the early chunks,
-/// then the body of the call's response, as an event. If the call ends first, returns its whole
-/// response as an error.
+/// Waits for the first early chunk of a call, and returns the reply whose body is a stream: the early
+/// chunks, then the body of the call's response, as an event. If the call ends first, returns its whole
+/// response.
 ///
 /// - *Status and headers* precede the first chunk, so the end of a stream has to say what they say
 ///   in a whole response.
@@ -35,15 +35,19 @@ pub(super) type RunningCall = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// - *Redaction*: failures are redacted before they are encoded. Nothing searches other chunks, so
 ///   text of a tool in an early chunk has to be redacted by its `Context`.
 /// - *Errors*: chunks do not fail; a failure is a chunk.
-pub(super) async fn streamed(mut chunks: Body, mut call: RunningCall) -> Result<Body, Response> {
+pub(super) async fn streamed(
+    mut chunks: Body,
+    mut call: RunningCall,
+    reply: fn(Body) -> Response,
+) -> Response {
     let first = select! {
         biased;
         Some(first) = chunks.frame() => first,
-        response = &mut call => return Err(response),
+        response = &mut call => return response,
     };
     let rest = stream::unfold(Part::Running(chunks, call), Part::next);
     let frames = stream::iter([first]).chain(rest).fuse();
-    Ok(Body::new(StreamBody::new(frames)))
+    reply(Body::new(StreamBody::new(frames)))
 }
 
 /// The rest of a stream.

@@ -1,20 +1,21 @@
 //! The driver's view of a protocol: its routes and headers, the decoding of requests and the
 //! encoding of responses.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::{
+    app::AppState,
     encoded_list::EncodedList,
     json_response::{insert, json_response, response},
-    listed_tools::{ListedTools, ModelNames},
+    listed_tools::ListedTools,
     refusal::Refusal,
 };
 use crate::{
     Caller, StoreError,
-    call::{Call, Engine, Outcome, rejection::Rejection},
+    call::{Call, Outcome, rejection::Rejection},
     idempotency::deduplication::task::{Task, TaskId},
     observe::request_log::RequestNames,
     tool::toolkit::{ToolEntry, closest_name},
@@ -93,7 +94,7 @@ pub(super) fn streamed_reply<P: Codec>(events: Body) -> Response {
 }
 
 /// The properties of a protocol.
-pub(super) struct Declaration {
+pub(crate) struct Declaration {
     /// The protocol's name in the list of all routes; `None` for the protocol at the root.
     pub(super) title: Option<&'static str>,
     pub(super) routes: &'static [Route],
@@ -107,7 +108,7 @@ pub(super) struct Declaration {
     /// The headers of every list.
     pub(super) list_headers: &'static [(&'static str, &'static str)],
     /// The request headers whose values are not secret.
-    pub(super) request_headers: &'static [&'static str],
+    pub(crate) request_headers: &'static [&'static str],
     /// The response headers that clients read, besides those of all protocols.
     pub(super) response_headers: &'static [&'static str],
     /// The headers of every response.
@@ -116,7 +117,7 @@ pub(super) struct Declaration {
     pub(super) retry_headers: &'static [(&'static str, &'static str)],
     /// The places of tokens and secrets in calls: a JSON pointer to a list, and the name of a field
     /// of its items.
-    pub(super) secrets: &'static [(&'static str, &'static str)],
+    pub(crate) secrets: &'static [(&'static str, &'static str)],
 }
 
 impl Declaration {
@@ -135,9 +136,10 @@ impl Declaration {
         secrets: &[],
     };
 
-    /// Returns the methods and paths of the routes.
-    pub(super) fn advertised(&self) -> impl Iterator<Item = (&'static Method, &'static str)> {
-        self.routes.iter().map(|route| (&route.method, route.path))
+    /// Returns the routes that the server has: that of its `OpenAPI` document is optional.
+    pub(super) fn routes(&self, has_openapi: bool) -> impl Iterator<Item = &'static Route> {
+        let routes = self.routes.iter();
+        routes.filter(move |it| has_openapi || it.purpose != Purpose::OPENAPI)
     }
 }
 
@@ -175,6 +177,9 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
+    /// The list of tools as an `OpenAPI` document.
+    pub(super) const OPENAPI: Self = Self::List("openapi");
+
     /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -197,25 +202,26 @@ pub(super) struct EncodedRequest<'a> {
     pub(super) headers: &'a HeaderMap,
     pub(super) uri: &'a Uri,
     pub(super) body: &'a [u8],
-    pub(super) engine: &'a Arc<Engine>,
+    pub(super) app: &'a AppState,
     pub(super) caller: &'a Caller,
-    pub(super) names: &'a ModelNames,
     /// The maximum number of JSON values in the body.
     pub(super) max_values: usize,
-    /// The maximum size of the response, in bytes.
-    pub(super) max_response_size: usize,
 }
 
 impl EncodedRequest<'_> {
     /// Returns the tool whose newest version has this name.
     pub(super) fn tool_named(&self, name: &str) -> Option<&ToolEntry> {
-        self.names.index(&self.engine.toolkit).get(name)
+        self.names().get(name)
+    }
+
+    fn names(&self) -> &HashMap<String, ToolEntry> {
+        self.app.names.index(&self.app.engine.toolkit)
     }
 
     /// Returns the name in the caller's list that is closest.
     pub(super) fn closest_name(&self, name: &str) -> Option<String> {
-        let names = self.names.index(&self.engine.toolkit);
-        let is_listed = |entry: &ToolEntry| self.engine.is_listed(entry, self.caller);
+        let names = self.names();
+        let is_listed = |entry: &ToolEntry| self.app.engine.is_listed(entry, self.caller);
         let listed = names.iter().filter(|(_, entry)| is_listed(entry));
         closest_name(name, listed.map(|(name, _)| &**name), names.len(), '_')
     }
@@ -259,9 +265,11 @@ pub(super) struct TaskRequest {
     pub(super) name: &'static str,
     pub(super) id: TaskId,
     pub(super) cancels: bool,
-    /// Encodes the response, for the task if the caller has it.
-    pub(super) reply: Box<dyn FnOnce(Result<Option<Task>, StoreError>) -> Reply + Send>,
+    /// Encodes the response of at most this many bytes, for the task if the caller has it.
+    pub(super) reply: TaskReply,
 }
+
+type TaskReply = Box<dyn FnOnce(Result<Option<Task>, StoreError>, usize) -> Reply + Send>;
 
 /// The response to a request that is not one of the protocol. The last two fields are for the
 /// log.

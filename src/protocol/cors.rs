@@ -10,7 +10,7 @@ use axum::{body::Body, extract::Request, response::Response};
 use axum::{extract::State, middleware::Next};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::{Protocol, admission::AppState, json_response::insert};
+use super::{Protocol, app::AppState, json_response::insert};
 use crate::arrival::Invocation;
 
 /// The response headers that pages may read.

@@ -1,7 +1,7 @@
 //! The exchange of one request and its response, below the drivers: decoding, the engine, encoding
 //! and the log line.
 //!
-//! A driver admits a request in its own way. Everything after that is here, and the same for all
+//! A driver finds out what there is to admit. Everything after that is here, and the same for all
 //! protocols: size limits, the headers for replays and retries, and responses that are streams.
 
 use std::sync::Arc;
@@ -13,21 +13,23 @@ use http::{
 };
 
 use super::{
-    admission::{AppState, AuthenticatedRequest},
+    admission::AuthenticatedRequest,
+    app::AppState,
     body::streamed,
     codec::{Codec, EncodedRequest, Operation, Purpose, TaskRequest, reply, streamed_reply},
     json::{max_values, repaired},
     json_response::insert,
     refusal::{LONGEST_RETRY, Refusal},
-    sign_in::www_authenticate,
+    sign_in::{sign_in, www_authenticate},
     wording::Wording,
 };
 use crate::{
-    Caller,
-    arrival::{Arrival, encoded_size, fits},
-    call::{Call, Outcome, rejection::Rejection},
+    Caller, StoreError,
+    arrival::{Arrival, Invocation, encoded_size, fits},
+    call::{Call, Outcome, background::Ticket, rejection::Rejection},
+    idempotency::deduplication::task::NotStarted,
     observe::request_log::RequestLog,
-    quotas::counters::ExceededQuota,
+    quotas::ExceededQuota,
     tool::reason::Reason,
     wire,
 };
@@ -95,8 +97,7 @@ impl<P: Codec> Exchange<P> {
                 let Some(chunks) = chunks.flatten() else {
                     return response.await;
                 };
-                let body = streamed(chunks, Box::pin(response)).await;
-                body.map_or_else(|whole| whole, streamed_reply::<P>)
+                streamed(chunks, Box::pin(response), streamed_reply::<P>).await
             }
             Operation::List => {
                 self.log.set_list();
@@ -129,11 +130,9 @@ impl<P: Codec> Exchange<P> {
                 headers: &request.parts.headers,
                 uri: &request.parts.uri,
                 body,
-                engine: &app.engine,
+                app,
                 caller: &request.caller,
-                names: &app.names,
                 max_values: max_values(app.max_request_size),
-                max_response_size: self.arrival.invocation.max_response_size(),
             };
             let mut format = P::undecoded(self.purpose);
             let operation = self.protocol.decode(self.purpose, &encoded, &mut format);
@@ -184,7 +183,7 @@ impl<P: Codec> Exchange<P> {
     fn list(&mut self, format: &P::Format, request: &AuthenticatedRequest) -> Response {
         let invocation = &self.arrival.invocation;
         let url = self.app.public_url.resolve(invocation.base_url.as_deref());
-        let tools = self.app.listed_tools(&request.caller, url.as_deref());
+        let tools = self.app.listed_tools(Some(&request.caller), url.as_deref());
         let list = self.protocol.list(format, &tools);
         if let Some(mut response) = list.response(&request.parts, invocation.max_response_size()) {
             insert(response.headers_mut(), P::DECLARATION.fixed_headers);
@@ -207,23 +206,59 @@ impl<P: Codec> Exchange<P> {
             Err(error) => Err((Reason::Unprotected, error.to_string())),
         };
         self.log.write_task(it.name, tool);
-        let (status, body) = (it.reply)(found);
+        let largest = self.arrival.invocation.max_response_size();
+        let (status, body) = (it.reply)(found, largest);
         reply::<P>(status, body)
     }
 
-    fn refuse(&mut self, format: &P::Format, refusal: Refusal) -> Response {
-        let base = self.arrival.invocation.base_url.as_deref();
-        let resource_path = match self.purpose {
-            Purpose::Event(_) => "",
-            _ => P::DECLARATION.resource_path,
-        };
-        let refusal = self.app.with_sign_in(refusal, base, resource_path);
+    fn refuse(&mut self, format: &P::Format, mut refusal: Refusal) -> Response {
+        if let Refusal::Unauthenticated(_, hint)
+        | Refusal::Rejected(Rejection::InsufficientScope { .. }, hint) = &mut refusal
+        {
+            let resource_path = match self.purpose {
+                Purpose::Event(_) => "",
+                _ => P::DECLARATION.resource_path,
+            };
+            let base = self.arrival.invocation.base_url.as_deref();
+            *hint = sign_in(&self.app, base, resource_path);
+        }
         log_refusal(&refusal, &mut self.log);
         response_to_refused(&*self.protocol, format, &refusal)
     }
 }
 
-pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
+/// Performs the task of a ticket, unless it has been started before. It was admitted when its call was
+/// handed over, and is logged like any other call. Returns false if there is no such task.
+pub(crate) async fn perform(
+    app: &Arc<AppState>,
+    ticket: &Ticket,
+    invocation: Invocation,
+) -> Result<bool, StoreError> {
+    let arrival = Arrival::of(app.engine.clock.instant(), invocation);
+    let started = match app.engine.start(ticket, arrival.invocation.deadline).await {
+        Ok(started) => started,
+        Err(NotStarted::TooLate) => return Ok(true),
+        Err(NotStarted::Unknown) => return Ok(false),
+        Err(NotStarted::Undecided(error)) => return Err(error),
+    };
+    let (headers, span) = (&started.headers, Some("task"));
+    let mut log = RequestLog::begin(&app.observer, arrival.clone(), headers, "call", span);
+    log.set_trace(headers, started.call.trace_id.as_deref());
+    log.set_caller("task", &started.caller);
+    let engine = &app.engine;
+    let called = engine.call(started.call, arrival, started.caller, &mut log.trail);
+    match called.await {
+        Ok(outcome) => log.write_call(&outcome.summary()),
+        Err(rejection) => {
+            let refusal = Refusal::from(rejection);
+            log_refusal(&refusal, &mut log);
+            engine.end_task(started.claim, refusal.into()).await;
+        }
+    }
+    Ok(true)
+}
+
+fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     let detail = match refusal {
         Refusal::Unauthenticated(why, _) => why.reason.to_owned(),
         other => Wording::of(other).into_detail(),
@@ -235,11 +270,31 @@ pub(super) fn log_refusal(refusal: &Refusal, log: &mut RequestLog) {
     log.write_rejection(refusal.reason(), &detail, errors);
 }
 
-pub(super) fn response_to_refused<P: Codec>(
-    protocol: &P,
-    format: &P::Format,
-    refusal: &Refusal,
-) -> Response {
+#[cfg(feature = "explorer")]
+impl Exchange<super::First> {
+    /// Admits a request that belongs to no protocol, or responds to it. `operation` is its name in the
+    /// log, which has absent credentials only with `logs_absence`: a browser sends none when it opens a
+    /// page.
+    pub(super) async fn admit(
+        app: &Arc<AppState>,
+        request: axum::extract::Request,
+        operation: &'static str,
+        logs_absence: bool,
+    ) -> Result<AuthenticatedRequest, Response> {
+        let arrival = Arrival::new(app.engine.clock.instant(), request.extensions());
+        let protocol = Arc::new(super::First::default());
+        let (headers, purpose) = (request.headers(), Purpose::Fixed(operation));
+        let mut exchange = Self::begin(app, protocol, &arrival, headers, purpose);
+        let admitted = app.admit(request, &arrival, |_| false).await;
+        let is_logged = |it: &Refusal| logs_absence || !it.lacks_credentials();
+        if !admitted.as_ref().is_err_and(is_logged) {
+            exchange.log.discard();
+        }
+        admitted.map_err(|refusal| exchange.refuse(&super::First::undecoded(purpose), refusal))
+    }
+}
+
+fn response_to_refused<P: Codec>(protocol: &P, format: &P::Format, refusal: &Refusal) -> Response {
     let (status, body) = protocol.refusal(format, refusal);
     let mut response = reply::<P>(status, body);
     let headers = response.headers_mut();

@@ -46,9 +46,6 @@ impl RpcError {
     }
 }
 
-/// The error of an invalid message: its code and a sentence.
-pub(super) type MessageError = (i32, String);
-
 /// Fields stay raw until their types are checked.
 #[derive(Deserialize)]
 pub(super) struct RpcMessage<'a> {
@@ -72,41 +69,58 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     Deserialize::deserialize(deserializer).map(Some)
 }
 
+/// Reads the message in a body, and its id, even if the message is invalid.
+pub(super) fn message_in<'a>(
+    body: &'a [u8],
+    id: &mut Option<Box<RpcId>>,
+) -> Result<RpcMessage<'a>, RpcError> {
+    let message = parse(body).inspect_err(|_| *id = id_anywhere_in(body))?;
+    if message.id.is_some_and(|id| id_in(id).is_none()) {
+        let detail = "'id' must be a string or a number of at most 256 bytes.";
+        return Err(RpcError::new(INVALID_REQUEST, detail));
+    }
+    *id = message.id.map(ToOwned::to_owned);
+    Ok(message)
+}
+
 /// Parses the message in a body. A body that is not an object is an error, and so is a batch.
-pub(super) fn message_in(body: &[u8]) -> Result<RpcMessage<'_>, MessageError> {
+fn parse(body: &[u8]) -> Result<RpcMessage<'_>, RpcError> {
     let body = body.trim_ascii();
     if body.is_empty() {
-        return Err((PARSE_ERROR, "The body is empty.".into()));
+        return Err(RpcError::new(PARSE_ERROR, "The body is empty."));
     }
-    let syntax_error = |error| (PARSE_ERROR, format!("The body is not valid JSON: {error}"));
     let is_object = body.starts_with(b"{");
     if !is_object {
-        serde_json::from_slice::<IgnoredAny>(body).map_err(syntax_error)?;
+        serde_json::from_slice::<IgnoredAny>(body).map_err(|error| syntax_error(&error))?;
         let detail = if body.starts_with(b"[") {
             "Batches are not supported: send one request at a time."
         } else {
             "The body must be a JSON object."
         };
-        return Err((INVALID_REQUEST, detail.into()));
+        return Err(RpcError::new(INVALID_REQUEST, detail));
     }
     serde_json::from_slice(body).map_err(|error| match error.classify() {
-        Category::Data => (
-            INVALID_REQUEST,
-            format!("The request cannot be read: {error}"),
-        ),
-        _ => syntax_error(error),
+        Category::Data => {
+            let detail = format!("The request cannot be read: {error}");
+            RpcError::new(INVALID_REQUEST, detail)
+        }
+        _ => syntax_error(&error),
     })
+}
+
+fn syntax_error(error: &serde_json::Error) -> RpcError {
+    RpcError::new(PARSE_ERROR, format!("The body is not valid JSON: {error}"))
 }
 
 /// Parses the params of a request, whose raw text is an object.
 pub(super) fn params_in(
-    params: &str,
+    params: &RawValue,
     scope: &JsonScope,
     max_values: usize,
-) -> Result<Value, MessageError> {
-    json::read(params.as_bytes(), scope, max_values).map_err(|error| match error {
-        JsonError::Syntax(error) => (PARSE_ERROR, format!("The body is not valid JSON: {error}")),
-        JsonError::Rejected(sentence) => (INVALID_REQUEST, sentence),
+) -> Result<Value, RpcError> {
+    json::read(params.get().as_bytes(), scope, max_values).map_err(|error| match error {
+        JsonError::Syntax(error) => syntax_error(&error),
+        JsonError::Rejected(sentence) => RpcError::new(INVALID_REQUEST, sentence),
     })
 }
 
@@ -118,7 +132,7 @@ pub(super) fn text_in(value: &RawValue) -> Option<String> {
 const ID: JsonScope = Fields(&[("id", Scalar)]);
 
 /// Finds the last id of an unreadable request, such as one with a duplicate field.
-pub(super) fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
+fn id_anywhere_in(body: &[u8]) -> Option<Box<RpcId>> {
     let message = json::read_leniently(body, &ID)?;
     let id = to_raw_value(message.get("id")?).ok()?;
     id_in(&id).is_some().then_some(id)

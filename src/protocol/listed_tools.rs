@@ -3,13 +3,15 @@
 use std::{collections::HashMap, sync::OnceLock};
 
 use crate::{
-    Auth, Caller, Toolkit,
+    Auth, Caller, ServerInfo, Toolkit,
     tool::{definition::name_of, toolkit::ToolEntry},
 };
 
 /// The tools of a server, or those that one caller may call.
 pub(super) struct ListedTools<'a> {
     toolkit: &'a Toolkit,
+    /// The description of the server.
+    pub(super) info: &'a ServerInfo,
     /// The credentials that calls require.
     pub(super) auth: &'a Auth,
     /// The URL of the server, if it is known.
@@ -21,6 +23,7 @@ pub(super) struct ListedTools<'a> {
 impl<'a> ListedTools<'a> {
     /// Lists the tools that `reader` has the scopes for; without a reader, all tools.
     pub(super) fn new(
+        info: &'a ServerInfo,
         toolkit: &'a Toolkit,
         auth: &'a Auth,
         server_url: Option<&'a str>,
@@ -31,6 +34,7 @@ impl<'a> ListedTools<'a> {
             entries.all(|entry| auth.may_call(reader, &entry.tool))
         };
         Self {
+            info,
             toolkit,
             auth,
             server_url,

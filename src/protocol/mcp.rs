@@ -13,7 +13,6 @@ mod progress;
 mod rejection;
 mod request;
 mod response;
-mod schema;
 mod tasks;
 mod transport;
 
@@ -27,6 +26,7 @@ use serde_json::{
 };
 
 use super::{
+    app::AppState,
     codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
     encoded_list::EncodedList,
     jsonrpc::{INTERNAL_ERROR, RpcError},
@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     ServerInfo,
-    call::{Call, Engine, Outcome},
+    call::{Call, Outcome},
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
 use agentcore::GatewayCall;
@@ -47,8 +47,8 @@ use transport::{Revision, TASKS};
 const CALL: Purpose = Purpose::Call("POST /mcp");
 
 /// The codec of the Model Context Protocol.
+#[derive(Default)]
 pub(super) struct McpCodec {
-    info: ServerInfo,
     /// The server as every modern result names it.
     server_info: OnceLock<Arc<RawValue>>,
     pages: KeptPages,
@@ -140,57 +140,47 @@ impl Codec for McpCodec {
 }
 
 impl McpCodec {
-    pub(super) fn new(info: &ServerInfo) -> Self {
-        Self {
-            info: info.clone(),
-            server_info: OnceLock::new(),
-            pages: KeptPages::default(),
-            gateway: None,
-        }
-    }
-
-    fn server_info(&self) -> &Arc<RawValue> {
+    fn server_info(&self, info: &ServerInfo) -> &Arc<RawValue> {
         self.server_info.get_or_init(|| {
-            let info = json!({"name": self.info.title, "version": self.info.version});
+            let info = json!({"name": info.title, "version": info.version});
             to_raw_value(&info).expect("texts are JSON").into()
         })
     }
 
     /// Returns the response to `initialize`.
-    fn initialization(&self, format: &McpFormat, engine: &Engine) -> Vec<u8> {
+    fn initialization(&self, format: &McpFormat, app: &AppState) -> Vec<u8> {
         let revision = format.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server_info(),
-            "instructions": self.info.description,
+            "serverInfo": self.server_info(&app.info),
+            "instructions": app.info.description,
         });
-        if engine.deduplication.is_on() {
+        if app.engine.deduplication.is_on() {
             result["_meta"] = json!({RECOGNIZES_CALL_IDS: true});
         }
         response::encode(format, &result)
     }
+}
 
-    /// Returns the response to `server/discover`.
-    fn discovery(&self, format: &McpFormat, engine: &Engine) -> Vec<u8> {
-        let mut capabilities = json!({"tools": {}});
-        if engine.has_tasks() {
-            capabilities["extensions"] = json!({TASKS: {}});
-        }
-        let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
-        let versions: Vec<_> = modern.map(Revision::as_str).collect();
-        let mut result = json!({
-            "resultType": "complete",
-            "supportedVersions": versions,
-            "capabilities": capabilities,
-            "instructions": self.info.description,
-            "ttlMs": TTL_MS,
-            "cacheScope": "private",
-        });
-        result["_meta"] = json!(Meta::of(format));
-        if engine.deduplication.is_on() {
-            result["_meta"][RECOGNIZES_CALL_IDS] = true.into();
-        }
-        response::encode(format, &result)
+/// Returns the response to `server/discover`.
+fn discovery(format: &McpFormat, app: &AppState) -> Vec<u8> {
+    let mut capabilities = json!({"tools": {}});
+    if app.engine.has_tasks() {
+        capabilities["extensions"] = json!({TASKS: {}});
     }
+    let mut meta = Meta::of(format);
+    if app.engine.deduplication.is_on() {
+        meta.insert(RECOGNIZES_CALL_IDS, true);
+    }
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": Revision::modern(),
+        "capabilities": capabilities,
+        "instructions": app.info.description,
+        "ttlMs": TTL_MS,
+        "cacheScope": "private",
+        "_meta": meta,
+    });
+    response::encode(format, &result)
 }

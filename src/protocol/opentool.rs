@@ -21,24 +21,15 @@ use super::{
     listed_tools::ListedTools,
     refusal::Refusal,
 };
-use crate::{ServerInfo, call::Outcome};
+use crate::call::Outcome;
 use request::RpcFormat;
 
 const CALL: Purpose = Purpose::Call("POST /opentool/call");
 
 /// The codec of OpenTool 1.0.0.
+#[derive(Default)]
 pub(super) struct OpenToolCodec {
-    info: ServerInfo,
     document: KeptLists<()>,
-}
-
-impl OpenToolCodec {
-    pub(super) fn new(info: &ServerInfo) -> Self {
-        Self {
-            info: info.clone(),
-            document: KeptLists::default(),
-        }
-    }
 }
 
 impl Codec for OpenToolCodec {
@@ -62,7 +53,7 @@ impl Codec for OpenToolCodec {
     ) -> Operation {
         match purpose {
             Purpose::Health | Purpose::Fixed(_) => {
-                let body = to_json(&json!({"version": self.info.version}));
+                let body = to_json(&json!({"version": request.app.info.version}));
                 Operation::Respond(StatusCode::OK, body)
             }
             Purpose::List(_) => Operation::List,
@@ -75,8 +66,7 @@ impl Codec for OpenToolCodec {
     }
 
     fn list(&self, _: &RpcFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        let encode = || document::encode(&self.info, tools);
-        self.document.get((), tools, encode)
+        self.document.get((), tools, || document::encode(tools))
     }
 
     fn list_error(&self, _: &RpcFormat, detail: &str) -> (StatusCode, Vec<u8>) {

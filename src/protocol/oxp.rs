@@ -14,13 +14,13 @@ mod response;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{Method, Request, StatusCode};
 use serde_json::json;
 
 use super::{
-    admission::AppState,
+    app::AppState,
     codec::{Codec, Declaration, EncodedRequest, Operation, Purpose, Route},
-    driver::{self, EventCall},
+    driver::{self, Admission},
     encoded_list::{EncodedList, KeptLists},
     json_response::to_json,
     listed_tools::ListedTools,
@@ -28,7 +28,8 @@ use super::{
     wording::Wording,
 };
 use crate::{
-    ServerInfo,
+    Caller,
+    arrival::Invocation,
     call::{Background, Outcome},
     wire::{
         IDEMPOTENCY_KEY,
@@ -38,30 +39,16 @@ use crate::{
 use dialect::{Dialect, ListFormat, OxpFormat};
 
 /// The codec of OXP 1.0 and Open Tool Calling 1.0.
+#[derive(Default)]
 pub(super) struct OxpCodec {
     /// By their formats; the `OpenAPI` document by its URL, too.
     lists: KeptLists<(ListFormat, Option<String>)>,
-    #[cfg_attr(
-        not(feature = "openapi"),
-        expect(dead_code, reason = "for the document")
-    )]
-    info: ServerInfo,
 }
 
 /// The name of the span of a call.
 const CALL_SPAN: &str = "POST /tools/call";
 const CALL: Purpose = Purpose::Call(CALL_SPAN);
 const CALL_OF_SINGLE_TOOL: Purpose = Purpose::Call("POST /tools/{tool_id}/call");
-const OPENAPI: Purpose = Purpose::List("openapi");
-
-impl OxpCodec {
-    pub(super) fn new(info: &ServerInfo) -> Self {
-        Self {
-            lists: KeptLists::default(),
-            info: info.clone(),
-        }
-    }
-}
 
 impl Codec for OxpCodec {
     const DECLARATION: &'static Declaration = &Declaration {
@@ -71,7 +58,7 @@ impl Codec for OxpCodec {
             Route::new(Method::POST, "/tools/call", CALL),
             Route::new(Method::POST, "/tools/{tool_id}/call", CALL_OF_SINGLE_TOOL),
             #[cfg(feature = "openapi")]
-            Route::new(Method::GET, "/openapi.json", OPENAPI),
+            Route::new(Method::GET, "/openapi.json", Purpose::OPENAPI),
         ],
         // The path in the specification's examples.
         aliases: &[Route::new(Method::POST, "/call", CALL)],
@@ -106,8 +93,8 @@ impl Codec for OxpCodec {
         format: &mut OxpFormat,
     ) -> Operation {
         match purpose {
-            Purpose::Health | Purpose::Fixed(_) => health(request.engine.is_healthy()),
-            OPENAPI => {
+            Purpose::Health | Purpose::Fixed(_) => health(request.app.engine.is_healthy()),
+            Purpose::OPENAPI => {
                 *format = ListFormat::OpenApi.into();
                 Operation::List
             }
@@ -129,7 +116,7 @@ impl Codec for OxpCodec {
             .filter(|_| format.list == ListFormat::OpenApi);
         let encode = || match format.list {
             #[cfg(feature = "openapi")]
-            ListFormat::OpenApi => EncodedList::of(&openapi::document_of(&self.info, tools)),
+            ListFormat::OpenApi => EncodedList::of(&openapi::document_of(tools)),
             list => catalogue::encode(list, tools),
         };
         let key = (format.list, url.map(str::to_owned));
@@ -175,6 +162,14 @@ pub(crate) fn is_schema_of_call(schema: &str) -> bool {
 
 /// Answers a direct call: an event that has the format of a body of `POST /tools/call`, in any
 /// dialect.
-pub(crate) async fn answer_direct_call(app: &Arc<AppState>, call: EventCall) -> Bytes {
-    driver::answer(app, OxpCodec::new(&app.info), CALL_SPAN, call).await
+pub(crate) async fn answer_direct_call(
+    app: &Arc<AppState>,
+    event: &str,
+    invocation: Invocation,
+) -> Bytes {
+    let request = Request::new(Bytes::copy_from_slice(event.as_bytes()));
+    // IAM has admitted whoever invokes the function itself, so the call needs no credentials.
+    let admission = Admission::Admitted(Caller::Invoker);
+    let codec = OxpCodec::default();
+    driver::answer(app, codec, CALL_SPAN, request, admission, invocation).await
 }

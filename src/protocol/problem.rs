@@ -8,15 +8,15 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header::CONNECTION};
 use serde_json::json;
 
-use super::{First, Protocol, codec::reply, json_response::to_json};
+use super::{First, app::AppState, codec::reply, json_response::to_json};
 
 /// The message about a body that cannot be read.
 pub(super) const UNDECODABLE: &str = "The request body cannot be decoded";
 
 /// Returns the routes of the served protocols, as one sentence.
-fn routes_in_words(served: &[Protocol]) -> String {
-    let parts = served.iter().map(|protocol| {
-        let routes = protocol.routes();
+fn routes_in_words(app: &AppState) -> String {
+    let parts = app.protocols.iter().map(|protocol| {
+        let routes = protocol.routes(app.has_openapi);
         let routes: Vec<_> = routes
             .map(|(method, path)| format!("{method} {path}"))
             .collect();
@@ -34,12 +34,12 @@ fn routes_in_words(served: &[Protocol]) -> String {
     format!("This server has {}.", parts.join(", and "))
 }
 
-/// Responds to an unknown path.
-pub(super) fn not_found(served: &[Protocol]) -> Response {
+/// Responds to a request for a path that has no route.
+pub(super) fn not_found(app: &AppState) -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "There is nothing at this path",
-        &routes_in_words(served),
+        &routes_in_words(app),
     )
 }
 

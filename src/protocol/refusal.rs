@@ -14,7 +14,7 @@ pub(super) const LONGEST_RETRY: u64 = 60;
 /// The reason why a request gets no outcome.
 pub(crate) enum Refusal {
     /// The credentials are missing or invalid.
-    Unauthenticated(Unauthenticated, Option<Box<SignIn>>),
+    Unauthenticated(Unauthenticated, Option<Box<SignInHint>>),
     /// The credentials cannot be checked, because the secrets to compare them with, or the keys of
     /// the token's issuer, are unreadable, and cannot be read again before this time has passed.
     Undecided(Duration),
@@ -34,11 +34,11 @@ pub(crate) enum Refusal {
         detail: String,
     },
     /// The engine has rejected the call.
-    Rejected(Rejection, Option<Box<SignIn>>),
+    Rejected(Rejection, Option<Box<SignInHint>>),
 }
 
 /// The way for a client to obtain a token: RFC 9728, section 5.1.
-pub(crate) struct SignIn {
+pub(crate) struct SignInHint {
     /// The URL of the server's metadata, if its own URL is known.
     pub(super) metadata_url: Option<String>,
     /// The scopes that every call requires, separated by spaces.

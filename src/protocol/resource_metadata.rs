@@ -16,13 +16,13 @@ use reqwest::Url;
 use serde_json::json;
 
 use super::{
-    admission::AppState,
+    app::AppState,
     cors,
     json_response::{insert, json_response, to_json},
     problem,
     sign_in::WELL_KNOWN,
 };
-use crate::hosts::PublicUrl;
+use crate::PublicUrl;
 
 /// Clients follow a change of the issuer within minutes, and clients in browsers read the metadata
 /// before they have any credentials.
@@ -38,7 +38,7 @@ pub(super) fn routes(app: &AppState) -> Router<Arc<AppState>> {
         return router;
     }
     let handler = async |State(app): State<Arc<AppState>>, request: Request| {
-        metadata(&app, &request).unwrap_or_else(|| problem::not_found(&app.protocols))
+        metadata(&app, &request).unwrap_or_else(|| problem::not_found(&app))
     };
     // Looked up, not routed: the router would take some prefixes for patterns, and panic.
     let below = format!("{WELL_KNOWN}/{{*path}}");

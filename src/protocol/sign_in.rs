@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderValue;
 
-use super::refusal::{Refusal, SignIn};
-use crate::{Auth, call::rejection::Rejection, hosts::PublicUrl};
+use super::{
+    app::AppState,
+    refusal::{Refusal, SignInHint},
+};
+use crate::call::rejection::Rejection;
 
 /// The path of the metadata: RFC 9728, section 3.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -55,7 +58,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns the same facts as a sentence; empty if nobody can sign in.
-pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
+pub(super) fn sentence(sign_in: Option<&SignInHint>) -> String {
     let url = sign_in.and_then(|it| it.metadata_url.as_deref());
     url.map_or_else(String::new, |url| {
         format!(" The identity provider that issues tokens is named at {url}.")
@@ -65,12 +68,12 @@ pub(super) fn sentence(sign_in: Option<&SignIn>) -> String {
 /// Returns the way to sign in, for a request to a protocol with this resource path. Warns once of
 /// metadata that clients cannot reach.
 pub(super) fn sign_in(
-    auth: &Auth,
-    public_url: &PublicUrl,
+    app: &AppState,
     event_base: Option<&str>,
     resource_path: &str,
-) -> Option<Box<SignIn>> {
+) -> Option<Box<SignInHint>> {
     static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    let (auth, public_url) = (&app.engine.auth, &app.public_url);
     if !auth.has_issuers() {
         return None;
     }
@@ -91,7 +94,7 @@ pub(super) fn sign_in(
     if !problem.is_empty() && !HAS_WARNED.swap(true, Ordering::Relaxed) {
         tracing::warn!("{problem}");
     }
-    Some(Box::new(SignIn {
+    Some(Box::new(SignInHint {
         // Not where RFC 9728 inserts the well-known path: with a prefix that API Gateway maps, only
         // paths below the prefix reach the function. Clients take the URL as it is.
         metadata_url: base.map(|base| format!("{base}{WELL_KNOWN}{resource_path}")),

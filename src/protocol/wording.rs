@@ -8,7 +8,7 @@ use std::time::Duration;
 use semver::Version;
 
 use super::{
-    refusal::{Refusal, SignIn},
+    refusal::{Refusal, SignInHint},
     sign_in::sentence,
 };
 use crate::{
@@ -17,11 +17,7 @@ use crate::{
     text::{clipped, counted},
 };
 
-pub(super) const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
-pub(super) const MISDEFINED: &str =
-    "This tool cannot be called because of an error in its definition";
-pub(super) const CANNOT_ASK: &str = "The tool server cannot ask the user for authorization";
-pub(super) const INVALID_INPUT: &str = "Some input parameters are invalid";
+const UNAVAILABLE: &str = "The tool server is temporarily unavailable";
 
 /// The maximum length, in bytes, of an id or a function name in a text: on the wire, both are
 /// unbounded.
@@ -78,7 +74,7 @@ impl Wording {
         Self::new("The tool ID is not valid", detail)
     }
 
-    pub(crate) fn rejected(rejection: &Rejection, sign_in: Option<&SignIn>) -> Self {
+    pub(crate) fn rejected(rejection: &Rejection, sign_in: Option<&SignInHint>) -> Self {
         match rejection {
             Rejection::WrongUser(detail) => {
                 Self::new("The credentials do not allow calls for this user", *detail)
@@ -95,7 +91,7 @@ impl Wording {
                 available,
             } => unknown_version(qualified, version, available),
             Rejection::InvalidInput(_) => Self {
-                message: INVALID_INPUT.to_owned(),
+                message: "Some input parameters are invalid".to_owned(),
                 detail: None,
             },
             Rejection::Busy => Self::new(
@@ -103,9 +99,10 @@ impl Wording {
                 "Other large requests are being processed. Nothing was run.",
             ),
             Rejection::Missing(missing) => missing_requirements(missing),
-            Rejection::Misdefined { tool, detail } => {
-                Self::new(MISDEFINED, format!("{tool}: {detail}"))
-            }
+            Rejection::Misdefined { tool, detail } => Self::new(
+                "This tool cannot be called because of an error in its definition",
+                format!("{tool}: {detail}"),
+            ),
             Rejection::CallIdReused => Self::new(
                 "This call_id belongs to another call",
                 "A call with this call_id had another version, input or user, or other \
@@ -120,7 +117,10 @@ impl Wording {
             Rejection::Unauthorizable(error) if error.is_temporary() => {
                 Self::new(UNAVAILABLE, error.to_string())
             }
-            Rejection::Unauthorizable(error) => Self::new(CANNOT_ASK, error.to_string()),
+            Rejection::Unauthorizable(error) => Self::new(
+                "The tool server cannot ask the user for authorization",
+                error.to_string(),
+            ),
             Rejection::QuotaExceeded(quota) => Self::new(
                 "Too many calls",
                 format!(
@@ -184,7 +184,7 @@ fn wait_in_words(wait: Duration) -> String {
     counted(number, unit, &format!("{unit}s"))
 }
 
-fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
+fn unauthenticated(sign_in: Option<&SignInHint>) -> Wording {
     let detail = match sign_in {
         None => "Send an API key as OXP-API-Key or as Authorization: Bearer, or a JWT as the \
                  latter, whichever this server accepts."
@@ -201,7 +201,7 @@ fn unauthenticated(sign_in: Option<&SignIn>) -> Wording {
     Wording::new("The credentials are missing or not valid", detail)
 }
 
-fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignIn>) -> Wording {
+fn insufficient_scope(tool: &str, scopes: &str, sign_in: Option<&SignInHint>) -> Wording {
     let source = sentence(sign_in);
     Wording::new(
         "The access token does not permit this call",

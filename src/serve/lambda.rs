@@ -4,23 +4,15 @@ mod runtime_api;
 #[cfg(feature = "tasks")]
 mod self_invocation;
 
-use std::{
-    env,
-    future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    thread,
-    time::Duration,
-};
+use std::{env, panic::AssertUnwindSafe, sync::Arc, thread, time::Duration};
 
 use axum::Router;
+use futures_util::FutureExt;
 use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tokio::{runtime::Builder, sync::oneshot};
 use tracing::Instrument;
 
-use super::{Error, settings, shutdown};
+use super::{Error, settings};
 use crate::{
     Server,
     assemble::{assemble, warm_up},
@@ -28,7 +20,7 @@ use crate::{
     clock::REAL,
     event::{self, EventResponse, UNSUPPORTED_EVENT, diagnostic},
     observe::{log, otlp::Telemetry},
-    protocol::admission::AppState,
+    protocol::app::AppState,
 };
 use runtime_api::{Event, RuntimeApi};
 
@@ -82,16 +74,15 @@ struct Function {
 
 impl Function {
     /// Starts the server, and warms it up for its first event.
-    async fn start(mut server: Server) -> Result<Self, Error> {
+    async fn start(server: Server) -> Result<Self, Error> {
         let telemetry = Arc::new(Telemetry::from_environment()?);
         log::to_cloudwatch(&telemetry);
         settings::log(&server);
-        let hook = server.on_shutdown.take();
-        let (router, app) = assemble(server, REAL, REAL);
         #[cfg(feature = "tasks")]
-        self_invocation::enable(&app);
-        let deduplication = Arc::clone(&app.engine.deduplication);
-        shutdown::register(hook, deduplication, &telemetry).await;
+        let server = self_invocation::enabled(server);
+        let (router, app) = assemble(server, REAL, REAL);
+        #[cfg(feature = "otlp")]
+        super::shutdown::register(Arc::clone(&app.engine.deduplication), &telemetry).await;
         // Lambda gives a function its full CPU power until the function requests the first event,
         // so connecting is cheapest now. The first call waits no longer than this limit. Not
         // spawned: most functions have nothing to warm up, and would only wait for another thread.
@@ -153,15 +144,11 @@ impl Function {
                 }
             })
         };
-        let mut invocation = pin!(handled.instrument(span));
-        let unless_it_panics = poll_fn(|context| {
-            let polled = catch_unwind(AssertUnwindSafe(|| invocation.as_mut().poll(context)));
-            polled.unwrap_or_else(|_| {
-                let message = "The function panicked; the log says where.";
-                Poll::Ready(Err(diagnostic("Panic", message)))
-            })
-        });
-        unless_it_panics.await
+        let handled = AssertUnwindSafe(handled.instrument(span)).catch_unwind();
+        handled.await.unwrap_or_else(|_| {
+            let message = "The function panicked; the log says where.";
+            Err(diagnostic("Panic", message))
+        })
     }
 }
 

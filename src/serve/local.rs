@@ -9,12 +9,19 @@ use std::{
     future::{Future, ready},
     io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use axum::{Extension, Router, middleware, response::Response};
-use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::{
+        Semaphore,
+        mpsc::{self, UnboundedReceiver},
+    },
+    time::timeout,
+};
 
 use super::{
     Error,
@@ -25,11 +32,11 @@ use crate::{
     Server,
     arrival::Invocation,
     assemble::{assemble, warm_up},
-    call::{background::HandOver, watch::Watch},
+    call::{background::Ticket, watch::Watch},
     clock::{FIXED, REAL},
     idempotency::{Idempotency, owner_of},
     observe::{confidential::SHOWS_INPUTS, log, otlp::Telemetry},
-    protocol::{admission::AppState, driver},
+    protocol::{app::AppState, driver},
     testing::record,
 };
 
@@ -52,7 +59,15 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     server.shows_calls = settings::yes_or_no("LOG_CALLS")?.unwrap_or(false);
     SHOWS_INPUTS.store(server.shows_calls, Ordering::Relaxed);
     server.explorer.get_or_insert(cfg!(feature = "explorer"));
-    let hook = server.on_shutdown.take();
+    server.openapi.get_or_insert(cfg!(feature = "openapi"));
+    let (sender, tasks) = mpsc::unbounded_channel();
+    if server.tasks.unwrap_or_default() {
+        server.worker = Some(Box::new(move |ticket, caller| {
+            // It is received as long as the process runs.
+            let _ = sender.send((ticket, owner_of(caller, None)));
+            Box::pin(ready(Ok(())))
+        }));
+    }
     let grace_period = settings::get("SHUTDOWN_SECONDS")?.and_then(|it| it.parse().ok());
     let grace_period = grace_period.map_or(GRACE_PERIOD, Duration::from_secs);
     let listener = listen().await?;
@@ -76,7 +91,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
         Some(allowed) => allowed.protect(router),
         None => router,
     };
-    spawn_tasks(&app);
+    tokio::spawn(perform(Arc::clone(&app), tasks));
     let deduplication = Arc::clone(&app.engine.deduplication);
     let stop = stop_signal()?;
     announce(&greeting, in_json);
@@ -91,7 +106,7 @@ pub(super) async fn run(mut server: Server) -> Result<(), Error> {
     if timeout(grace_period, finish).await.is_err() {
         tracing::warn!("stopped while calls were still running");
     }
-    let end = shutdown::end(hook, &deduplication, &telemetry);
+    let end = shutdown::end(&deduplication, &telemetry);
     let _ = timeout(GRACE_PERIOD, end).await;
     announce("Stopped.", in_json);
     Ok(())
@@ -171,31 +186,25 @@ fn invocation_at(mut address: SocketAddr) -> Arc<Invocation> {
     })
 }
 
-/// Lets the server perform tasks itself, as many at once as calls that block, and a quarter of them
+/// Performs tasks as they are handed over, as many at once as calls that block, and a quarter of them
 /// for one caller; others wait.
-fn spawn_tasks(app: &Arc<AppState>) {
+async fn perform(app: Arc<AppState>, mut tasks: UnboundedReceiver<(Ticket, String)>) {
     static TURNS: Semaphore = Semaphore::const_new(64);
-    let shares: Mutex<HashMap<String, Arc<Semaphore>>> = Mutex::default();
-    let weak = Arc::downgrade(app);
-    let hand_over: HandOver = Box::new(move |ticket, caller| {
-        let app = weak.upgrade();
-        let mut shares = shares.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shares = HashMap::<String, Arc<Semaphore>>::new();
+    while let Some((ticket, caller)) = tasks.recv().await {
         shares.retain(|_, share| Arc::strong_count(share) > 1);
-        let share = shares.entry(owner_of(caller, None));
+        let share = shares.entry(caller);
         let share = Arc::clone(share.or_insert_with(|| Arc::new(Semaphore::new(16))));
+        let app = Arc::clone(&app);
         tokio::spawn(async move {
             // In this order: whoever waits for a share takes no turn from others.
             let _share = share.acquire().await;
             let _turn = TURNS.acquire().await;
-            if let Some(app) = app
-                && let Err(error) = driver::perform(&app, &ticket, Invocation::default()).await
-            {
+            if let Err(error) = driver::perform(&app, &ticket, Invocation::default()).await {
                 tracing::error!(%error, "a task could not be started");
             }
         });
-        Box::pin(ready(Ok(())))
-    });
-    let _ = app.engine.worker.set(hand_over);
+    }
 }
 
 /// Exports the spans of each request after its response.

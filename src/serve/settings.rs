@@ -44,9 +44,17 @@ fn fill(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     server.allowed_origins.get_or_insert(origins);
     or_read(&mut server.events, || event_kinds("TOOLS_EVENTS"))?;
     or_read(&mut server.streaming, || event_kinds("TOOLS_STREAMING"))?;
-    or_read(&mut server.explorer, || yes_or_no("TOOLS_EXPLORER"))?;
-    if server.explorer.unwrap_or_default() && !cfg!(feature = "explorer") {
-        return without_feature("TOOLS_EXPLORER=yes", "explorer");
+    let features = [
+        (&mut server.explorer, "explorer", cfg!(feature = "explorer")),
+        (&mut server.openapi, "openapi", cfg!(feature = "openapi")),
+        (&mut server.tasks, "tasks", cfg!(feature = "tasks")),
+    ];
+    for (setting, feature, is_compiled) in features {
+        let name = format!("TOOLS_{}", feature.to_uppercase());
+        or_read(setting, || yes_or_no(&name))?;
+        if setting.unwrap_or_default() && !is_compiled {
+            return without_feature(&format!("{name}=yes"), feature);
+        }
     }
     or_read(&mut server.secrets, || stores::secrets(on_lambda).map(Some))?;
     or_read(&mut server.idempotency, || stores::calls().map(Some))?;
@@ -232,7 +240,8 @@ fn wrong_url(server: &Server) -> Option<String> {
     let public = server.public_url.iter();
     let public = public.map(|url| ("public URL", &**url, "TOOLS_PUBLIC_URL"));
     let mut urls = issuers.chain(public);
-    let (what, url, variable) = urls.find(|(_, url, _)| !crate::http_client::is_base_url(url))?;
+    let (what, url, variable) =
+        urls.find(|(_, url, _)| !lambda_tools_accounts::is_base_url(url))?;
     Some(format!(
         "the {what} is '{url}', but must be an https:// URL without a query, fragment or credentials \
          ({variable})"
@@ -242,27 +251,14 @@ fn wrong_url(server: &Server) -> Option<String> {
 #[cfg(feature = "oauth")]
 fn wrong_oauth(server: &Server) -> Option<String> {
     let oauth = server.oauth.as_ref()?;
-    let text = if is_on_lambda() && oauth.is_in_memory {
-        "on Lambda, users' grants need a table in DynamoDB, because instances do not share memory: \
-         set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program"
-    } else if oauth.keys.is_empty() {
-        "no secret is configured to encrypt users' tokens (TOOLS_OAUTH_KEY_IDS)"
-    } else {
-        let short = |id: &String| short_secret(server, id, crate::oauth::SHORTEST);
-        let mut mistakes = oauth.providers.iter().filter_map(|it| it.config_error());
-        let mut keys = oauth.keys.iter();
-        let mistake = keys.find_map(short).or_else(|| mistakes.next());
-        return mistake.or_else(|| {
-            let ids: Vec<_> = oauth.providers.iter().map(|it| it.id()).collect();
-            let mut all = ids.iter().enumerate();
-            let (_, id) = all.find(|(at, id)| ids[..*at].contains(id))?;
-            Some(format!(
-                "there are two providers with the id '{id}'; one that users sign in at is also one \
-                 for tools"
-            ))
-        });
-    };
-    Some(text.to_owned())
+    if is_on_lambda() && oauth.is_in_memory() {
+        let text = "on Lambda, users' grants need a table in DynamoDB, because instances do not \
+            share memory: set TOOLS_OAUTH_TABLE, or call OAuth::in_dynamodb in the program";
+        return Some(text.to_owned());
+    }
+    let short = |id: &str| short_secret(server, id, crate::oauth::SHORTEST);
+    let mistake = oauth.keys().find_map(short);
+    mistake.or_else(|| oauth.config_error())
 }
 
 /// Finds a tool that would get a secret of the server itself: one that is made from a document would

@@ -201,7 +201,6 @@ impl TestOutcome {
     ///
     /// # Panics
     /// If the call succeeded or was rejected.
-    #[must_use]
     #[track_caller]
     pub fn failure(self) -> Failure {
         match self {

@@ -35,10 +35,8 @@ use crate::{
     Protocol, Secret,
     arrival::LARGEST_PAYLOAD,
     protocol::problem,
-    secrets::{
-        SecretCache,
-        redaction::{Redaction, SHORTEST_TO_RECORD},
-    },
+    secret::redaction::{Redaction, SHORTEST_TO_RECORD},
+    secrets::SecretCache,
 };
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because
@@ -251,8 +249,9 @@ fn headers_of(headers: &HeaderMap) -> Value {
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
         let name = name.as_str();
+        let mut declarations = Protocol::declarations();
         let is_harmless =
-            HARMLESS.contains(&name) || Protocol::request_headers().any(|it| it == name);
+            HARMLESS.contains(&name) || declarations.any(|it| it.request_headers.contains(&name));
         let value = if is_harmless {
             values.join(",")
         } else {
@@ -277,7 +276,7 @@ fn redaction_of(secrets: &Placeholders) -> Redaction {
 /// secret.
 fn take_secrets(body: &mut Value) -> Placeholders {
     let mut secrets = Placeholders::new();
-    for (list, field) in Protocol::secrets() {
+    for (list, field) in Protocol::declarations().flat_map(|it| it.secrets) {
         let items = match body.pointer_mut(list) {
             None => continue,
             Some(Value::Array(items)) => &mut items[..],

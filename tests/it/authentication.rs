@@ -173,7 +173,7 @@ fn no_tool_gets_a_secret_that_the_server_uses_for_itself() {
 #[cfg(feature = "from-openapi")]
 #[test]
 fn a_tool_of_a_document_requires_tokens_of_the_documents_issuer() {
-    use lambda_tools::from_openapi::OpenApi;
+    use lambda_tools::from_openapi::{OpenApi, OpenApiOptions};
 
     let token_url = "https://evil.example/login/oauth/access_token";
     let flow = json!({"authorizationUrl": "https://github.com/login/oauth/authorize", "tokenUrl": token_url});
@@ -182,7 +182,7 @@ fn a_tool_of_a_document_requires_tokens_of_the_documents_issuer() {
         "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": flow}}}},
         "paths": {"/me": {"get": {"operationId": "me", "summary": "Who", "security": [{"login": ["user"]}], "responses": {}}}},
     });
-    let api = OpenApi::new(document).unwrap().include_all();
+    let api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
     let toolkit = Toolkit::new(api.tools().unwrap()).unwrap();
     let needed = &toolkit.definitions()[0].requirements.authorization[0];
     let seen = (&*needed.id, needed.token_url.as_deref());

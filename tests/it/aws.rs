@@ -2,10 +2,19 @@
 
 use std::time::Duration;
 
-use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
-use aws_smithy_types::retry::RetryConfig;
-use aws_types::{SdkConfig, region::Region};
+#[cfg(feature = "secrets-manager")]
+use lambda_tools_accounts::aws_sdk_secretsmanager;
+#[cfg(feature = "parameter-store")]
+use lambda_tools_accounts::aws_sdk_ssm;
+#[cfg(feature = "dynamodb")]
+use lambda_tools_records::aws_sdk_dynamodb;
+use lambda_tools_records::{
+    aws_credential_types::{Credentials, provider::SharedCredentialsProvider},
+    aws_smithy_http_client,
+    aws_smithy_runtime_api::client::behavior_version::BehaviorVersion,
+    aws_smithy_types::retry::RetryConfig,
+    aws_types::{SdkConfig, region::Region},
+};
 use test_support::aws::AwsProxy;
 
 fn config(url: &str) -> SdkConfig {

@@ -21,7 +21,7 @@ use lambda_tools::client::{
     opentool::{FunctionCall, OpenToolClient},
     oxp::OxpClient,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use test_support::{Served, answer};
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
@@ -42,7 +42,7 @@ fn opentool(url: &str, options: ClientOptions) -> OpenToolClient {
 /// Returns the errors of a call over OXP and OpenTool.
 async fn errors_of(url: &str, options: &ClientOptions) -> [Option<String>; 2] {
     let call = CallRequest::new("tool");
-    let function = FunctionCall::new("call-1", "tool", Map::new());
+    let function = calls::call("tool", &json!({}));
     let oxp = oxp(url, options.clone()).call(&call).await.err();
     let opentool = opentool(url, options.clone()).call(&function).await.err();
     [oxp, opentool].map(|error| error.map(|it| it.to_string()))
@@ -296,7 +296,7 @@ async fn the_clients_own_credentials_are_in_no_error() {
             for options in [once().api_key(KEY), once().jwt(jwt())] {
                 let oxp = oxp(server.url(), options.clone());
                 let opentool = opentool(server.url(), options);
-                let function = FunctionCall::new("c", "tool", Map::new());
+                let function = calls::call("tool", &json!({}));
                 shown.push(format!("{:?}", oxp.call(&CallRequest::new("tool")).await));
                 shown.push(format!("{:?}", oxp.tools().await.err()));
                 shown.push(format!("{:?}", opentool.call(&function).await));

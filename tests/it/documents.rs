@@ -188,7 +188,10 @@ fn expected() -> BTreeSet<&'static str> {
     let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
     // Workspace members here, covered by the profile itself; dependencies in users' workspaces.
     assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_accounts = { opt-level = "s" }"#));
     assert!(expected.insert(r#"lambda_tools_core = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_records = { opt-level = "s" }"#));
+    assert!(expected.insert(r#"lambda_tools_schema = { opt-level = "s" }"#));
     // Only a program of the benchmark uses it.
     assert!(expected.remove(r#"rmcp = { opt-level = "s" }"#));
     expected

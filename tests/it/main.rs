@@ -6,7 +6,11 @@ mod agentcore_list;
 mod asking;
 mod authentication;
 mod authoring;
-#[cfg(feature = "aws")]
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "parameter-store",
+    feature = "secrets-manager"
+))]
 mod aws;
 #[cfg(all(feature = "parameter-store", feature = "secrets-manager"))]
 mod aws_secrets;
@@ -21,6 +25,7 @@ mod direct;
 mod documents;
 #[cfg(feature = "explorer")]
 mod explorer;
+mod features;
 mod idempotency;
 mod inputs;
 mod leaks;

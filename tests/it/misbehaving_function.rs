@@ -56,11 +56,6 @@ async fn misbehaving_program_of_tests() {
         block.timeout(Duration::from_millis(100)),
     ];
     let server = Server::new(Toolkit::new(tools).unwrap());
-    #[cfg(feature = "graceful-shutdown")]
-    let server = server.on_shutdown(|| async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        println!("The hook has run.");
-    });
     serve(server).await.unwrap();
 }
 

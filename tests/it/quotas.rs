@@ -132,26 +132,23 @@ async fn rejected_calls_do_not_use_up_other_quotas() {
 }
 
 #[tokio::test]
-async fn without_the_store_calls_are_rejected_unless_best_effort_is_set() {
+async fn without_the_store_calls_are_rejected() {
     let store = Shared::default();
-    let idempotency = || Idempotency::in_store(store.clone());
-    let strict = Fixture::new(&[Quota::per_day(9)], idempotency());
-    let lenient = Fixture::new(&[Quota::per_day(9).best_effort()], idempotency());
+    let idempotency = Idempotency::in_store(store.clone());
+    let fixture = Fixture::new(&[Quota::per_day(9)], idempotency);
     // A missing permission stays until somebody grants it.
     for (error, is_temporary, what) in [
         (StoreError::unavailable("x"), true, "is not available: x"),
         (StoreError::denied("allow it"), false, "denied: allow it"),
     ] {
         *store.0.error.lock().unwrap() = Some(error);
-        let reply = strict.call("A.Act").await;
+        let reply = fixture.call("A.Act").await;
         assert_eq!(reply.status, 400);
         let detail = reply.body["developer_message"].as_str().unwrap();
         assert!(detail.contains(what), "{detail}");
         assert_eq!(reply.headers.contains_key("retry-after"), is_temporary);
-        let reply = lenient.call("A.Act").await;
-        assert_eq!(reply.status == 200, is_temporary);
     }
-    assert_eq!((strict.effects(), lenient.effects()), (0, 1));
+    assert_eq!(fixture.effects(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,14 +157,11 @@ async fn several_quotas_wait_once_for_a_store_that_does_not_answer() {
     store.0.is_silent.store(true, Ordering::SeqCst);
     let day = || Quota::per_day(9);
     let quotas = [Quota::per_minute(9), day(), day().by_tool()];
-    let lenient = quotas.clone().map(Quota::best_effort);
-    for (quotas, effects) in [(quotas, 0), (lenient, 1)] {
-        let fixture = Fixture::new(&quotas, Idempotency::in_store(store.clone()));
-        let started = tokio::time::Instant::now();
-        fixture.call("A.Act").await;
-        assert_eq!(started.elapsed().as_secs(), 3);
-        assert_eq!(fixture.effects(), effects);
-    }
+    let fixture = Fixture::new(&quotas, Idempotency::in_store(store.clone()));
+    let started = tokio::time::Instant::now();
+    fixture.call("A.Act").await;
+    assert_eq!(started.elapsed().as_secs(), 3);
+    assert_eq!(fixture.effects(), 0);
 }
 
 #[tokio::test]

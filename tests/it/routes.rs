@@ -61,7 +61,10 @@ async fn custom_routes_have_access_to_the_event() {
 /// Creates a server with a tool whose description has this many bytes.
 fn wordy(bytes: usize) -> Server {
     let tool = idle("T.Wordy@1.0.0", "x".repeat(bytes));
-    server(Toolkit::new([tool]).unwrap())
+    let server = server(Toolkit::new([tool]).unwrap());
+    #[cfg(feature = "openapi")]
+    let server = server.serve_openapi(true);
+    server
 }
 
 /// The paths of all lists over GET, and the headers that they vary by.

@@ -86,6 +86,7 @@ fn server(effects: &Arc<Effects>) -> Server {
         .auth(ApiKeys::with_ids(["A", "B"]))
         .secrets(keys)
         .idempotency(Idempotency::in_memory())
+        .tasks(true)
         .task_after(Duration::ZERO)
 }
 
@@ -111,9 +112,10 @@ impl Fixture {
     fn with(change: impl Fn(Server) -> Server) -> Self {
         let effects = Arc::<Effects>::default();
         let events = Arc::<Mutex<Vec<String>>>::default();
-        let function = Arc::new(LambdaFunction::new(change(server(&effects))));
         let queue = Arc::clone(&events);
-        function.on_task(move |event| queue.lock().unwrap().push(event));
+        let server = change(server(&effects));
+        let server = server.on_task(move |event| queue.lock().unwrap().push(event));
+        let function = Arc::new(LambdaFunction::new(server));
         Self {
             function,
             events,

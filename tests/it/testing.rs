@@ -220,7 +220,10 @@ mod apis {
     use std::collections::BTreeMap;
 
     use axum::{Router, extract::Request, response::Response};
-    use lambda_tools::{from_openapi::OpenApi, serve};
+    use lambda_tools::{
+        from_openapi::{OpenApi, OpenApiOptions},
+        serve,
+    };
     use test_support::{Running, Served, answer, call_at};
 
     use super::*;
@@ -242,8 +245,12 @@ mod apis {
                 "parameters": [id], "responses": {"200": note},
             }}},
         });
-        let api = OpenApi::new(document).unwrap().include_all();
-        let tools = api.allow_private().secret("Key", "NOTES_KEY").tools();
+        let options = OpenApiOptions {
+            secrets: [("Key".to_owned(), "NOTES_KEY".to_owned())].into(),
+            allow_private: true,
+            ..OpenApiOptions::all()
+        };
+        let tools = OpenApi::new(document, options).unwrap().tools();
         serve(Toolkit::new(tools.unwrap()).unwrap()).await.unwrap();
     }
 

@@ -237,7 +237,6 @@ async fn the_remaining_spans_are_sent_when_lambda_stops_the_process() {
     let is_late = |span: &Span| span.name == "left behind";
     assert!(!collector.spans().iter().any(is_late));
     platform.function.signal("TERM");
-    platform.function.line_with("The hook has run.", 5);
     assert_eq!(platform.function.ends_within(5), Some(0));
     let late = collector.span("left behind").await;
     let tool = collector.span("execute_tool Night.Leave").await;

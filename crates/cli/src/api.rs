@@ -2,14 +2,14 @@
 //!
 //! The library converts; this module reads, and says what to type if something is missing.
 
-use std::fmt::Display;
+use std::{collections::BTreeMap, fmt::Display};
 
-use lambda_tools::from_openapi::{OpenApi, Reduction};
-use serde_json::Value;
+use lambda_tools::from_openapi::{OpenApi, OpenApiOptions, Reduction};
+use serde_json::{Map, Value};
 
 use crate::{
     Error,
-    args::{Access, Changes, Choice, Conversion, Pair},
+    args::{Conversion, Pair},
     output::{quoted, say, typed},
     overlay, parse, source,
 };
@@ -34,10 +34,7 @@ impl Api {
             }
         }
         let base_url = suggested_base_url(&document);
-        let api = OpenApi::new(document)?;
-        let api = when(source::is_url(source), api, |api| api.document_url(source));
-        let api = chosen(api, &options.choice);
-        let openapi = reached(changed(api, &options.changes), &options.access);
+        let openapi = OpenApi::new(document, options_of(source, options))?;
         Ok(Self { openapi, base_url })
     }
 
@@ -69,50 +66,42 @@ pub(crate) fn advised(error: &(impl Display + ?Sized), base_url: &str) -> Error 
     }
 }
 
-fn chosen(api: OpenApi, choice: &Choice) -> OpenApi {
-    let api = api
-        .include_tags(&choice.include_tag)
-        .include_operations(&choice.include_operation)
-        .include_paths(&choice.include_path)
-        .include_methods(&choice.include_method)
-        .exclude(&choice.exclude);
-    let api = when(choice.all, api, OpenApi::include_all);
-    let api = when(choice.searchable, api, OpenApi::searchable);
-    when(choice.list_all, api, OpenApi::list_all)
-}
-
-fn changed(api: OpenApi, changes: &Changes) -> OpenApi {
-    let api = changes.toolkit.iter().fold(api, OpenApi::toolkit);
-    let version = changes.tool_version.iter().map(ToString::to_string);
-    let api = version.fold(api, OpenApi::tool_version);
-    let api = each(api, &changes.rename, OpenApi::rename);
-    let api = each(api, &changes.describe, OpenApi::describe);
-    let fixed = changes.fix.iter();
-    let api = fixed.fold(api, |api, (id, name, it)| api.fix(id, name, it.clone()));
-    api.reads(&changes.reads)
-}
-
-fn reached(api: OpenApi, access: &Access) -> OpenApi {
-    let api = access.base_url.iter().fold(api, OpenApi::base_url);
-    let api = access.bearer.iter().fold(api, OpenApi::bearer);
-    let header = access.idempotency_header.iter();
-    let api = header.fold(api, OpenApi::idempotency_header);
-    let api = each(api, &access.server_variable, OpenApi::server_variable);
-    let api = each(api, &access.secret, OpenApi::secret);
-    let api = api.hosts(&access.host).security(&access.security);
-    when(access.allow_private, api, OpenApi::allow_private)
-}
-
-/// Returns the API after each of these settings.
-fn each<'a, F>(api: OpenApi, settings: &'a [Pair], set: F) -> OpenApi
-where
-    F: Fn(OpenApi, &'a String, &'a String) -> OpenApi,
-{
-    let settings = settings.iter();
-    settings.fold(api, |api, (name, value)| set(api, name, value))
-}
-
-/// Returns the API after a setting, if that is asked for.
-pub(crate) fn when<T>(is_set: bool, api: T, set: impl Fn(T) -> T) -> T {
-    if is_set { set(api) } else { api }
+/// Returns the options for the conversion of a document.
+fn options_of(source: &str, options: &Conversion) -> OpenApiOptions {
+    let (choice, changes, access) = (&options.choice, &options.changes, &options.access);
+    let mut include_paths = choice.include_path.clone();
+    include_paths.extend(choice.all.then(|| "*".to_owned()));
+    let mut fix: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for (operation, parameter, value) in changes.fix.iter().cloned() {
+        fix.entry(operation).or_default().insert(parameter, value);
+    }
+    let map = |pairs: &[Pair]| pairs.iter().cloned().collect();
+    let scheme = |text: &String| match text.split_once(':') {
+        Some((scheme, flow)) => (scheme.to_owned(), Some(flow.to_owned())),
+        None => (text.clone(), None),
+    };
+    OpenApiOptions {
+        include_tags: choice.include_tag.clone(),
+        include_operations: choice.include_operation.clone(),
+        include_paths,
+        include_methods: choice.include_method.clone(),
+        exclude: choice.exclude.clone(),
+        searchable: choice.searchable,
+        list_all: choice.list_all,
+        toolkit: changes.toolkit.clone(),
+        tool_version: changes.tool_version.as_ref().map(ToString::to_string),
+        rename: map(&changes.rename),
+        describe: map(&changes.describe),
+        fix,
+        reads: changes.reads.clone(),
+        document_url: source::is_url(source).then(|| source.to_owned()),
+        base_url: access.base_url.clone(),
+        hosts: access.host.clone(),
+        server_variables: map(&access.server_variable),
+        secrets: map(&access.secret),
+        bearer: access.bearer.clone(),
+        security: access.security.iter().map(scheme).collect(),
+        idempotency_header: access.idempotency_header.clone(),
+        allow_private: access.allow_private,
+    }
 }

@@ -3,28 +3,18 @@
 //! Documents come from others: YAML gets limits for what aliases expand to, and the types of YAML
 //! 1.2, as OpenAPI demands. With those of YAML 1.1, the names `y` and `on` would be booleans.
 
-use std::io::{self, IsTerminal};
-
 use serde_json::Value;
 use serde_saphyr::{Options, budget, options};
 
-use crate::{Error, output::say, source};
+use crate::{Error, source};
 
 /// The maximum number of values in YAML; GitHub's document, one of the largest, has half a million.
 /// The maximum depth stays 64, of which such documents use 25.
 const MOST_NODES: usize = 2_000_000;
 
-/// The size of texts that take a noticeable time to read.
-const SLOW: usize = 1_000_000;
-
 /// Reads a file or a URL.
 pub(crate) fn read(source: &str) -> Result<Value, Error> {
-    let text = source::read(source)?;
-    if text.len() > SLOW && io::stderr().is_terminal() {
-        let size = text.len().div_ceil(1_000_000);
-        say(&format!("reading {source}, {size} MB …"));
-    }
-    parse(&text).map_err(|error| format!("{source} is not valid: {error}").into())
+    parse(&source::read(source)?).map_err(|error| format!("{source} is not valid: {error}").into())
 }
 
 /// Reads JSON or YAML, whose objects may also begin with a brace.

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     Error,
-    api::{Api, advised, when},
+    api::{Api, advised},
     args::{Conversion, Serve},
     output::say,
     parse, source, summary,
@@ -77,7 +77,7 @@ fn tools(source: &str, options: &Conversion) -> Result<Option<ApiTools>, Error> 
                 summary::groups(&api.openapi.tags(), "");
                 return Ok(None);
             }
-            api.openapi = api.openapi.include_all();
+            api.openapi.options.include_paths.push("*".to_owned());
         }
         let Reduction { tools, report, .. } = api.reduce()?;
         summary::print(&tools, &report, false);
@@ -87,7 +87,11 @@ fn tools(source: &str, options: &Conversion) -> Result<Option<ApiTools>, Error> 
     let is_own =
         access.base_url.is_some() || !source::is_url(source) || source::is_loopback(source);
     let allows_private = access.allow_private || is_own && source::is_loopback(tools.api_url());
-    Ok(Some(when(allows_private, tools, ApiTools::allow_private)))
+    Ok(Some(if allows_private {
+        tools.allow_private()
+    } else {
+        tools
+    }))
 }
 
 /// Returns a server of these APIs' tools.

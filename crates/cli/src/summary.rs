@@ -38,7 +38,7 @@ pub(crate) fn groups(groups: &[(String, usize)], end: &str) {
 /// Prints what was made and left out, and what the tools need; the names of the tools if they are
 /// nowhere else.
 pub(crate) fn print(tools: &ApiTools, report: &Report, has_names: bool) {
-    let (count, size) = (tools.len(), tools.to_json().len().div_ceil(1000));
+    let (count, size) = (tools.ids().count(), tools.to_json().len().div_ceil(1000));
     let (chosen, all) = (report.chosen, report.operations);
     let print = |line: String| output::print(&line);
     print(format!(

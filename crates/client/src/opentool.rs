@@ -27,12 +27,14 @@ use super::{
 /// # mod lambda_tools { pub use lambda_tools_client as client; }
 /// # async fn run() -> Result<(), lambda_tools::client::ClientError> {
 /// use lambda_tools::client::{ClientOptions, opentool::{OpenToolClient, FunctionCall}};
-/// use serde_json::json;
 ///
 /// let options = ClientOptions::default().api_key("my-api-key");
 /// let client = OpenToolClient::new("https://tools.example", options)?;
-/// let arguments = json!({"a": 10, "b": 5});
-/// let call = FunctionCall::new("call-1", "Calculator_Add", arguments.as_object().unwrap().clone());
+/// let call = FunctionCall {
+///     id: "call-1".to_owned(),
+///     name: "Calculator_Add".to_owned(),
+///     arguments: [("a".to_owned(), 10.into()), ("b".to_owned(), 5.into())].into_iter().collect(),
+/// };
 /// println!("{:?}", client.call(&call).await?.result);
 /// # Ok(())
 /// # }
@@ -44,31 +46,15 @@ pub struct OpenToolClient {
 
 /// A function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct FunctionCall {
-    /// The unique id of the call, repeated in the response.
+    /// The unique id of the call, repeated in the response. Servers may treat calls with the same id as
+    /// the same call.
     pub id: String,
     /// The function's name, such as `Calculator_Add`.
     pub name: String,
     /// The arguments by name.
     #[serde(default)]
     pub arguments: Map<String, Value>,
-}
-
-impl FunctionCall {
-    /// Creates a call with this id. Servers may treat calls with the same id as the same call.
-    #[must_use]
-    pub fn new(
-        id: impl Into<String>,
-        name: impl Into<String>,
-        arguments: Map<String, Value>,
-    ) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments,
-        }
-    }
 }
 
 /// The result of a function call.

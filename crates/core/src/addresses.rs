@@ -11,36 +11,15 @@ use std::{
 use ipnet::IpNet;
 
 /// The blocks that are not globally reachable, or that lead to other addresses: IANA IPv4 and IPv6
-/// Special-Purpose Address Registries, and multicast.
-const OTHERS: [&str; 22] = [
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.0.0.0/24",
-    "192.0.2.0/24",
-    "192.88.99.0/24",
-    "192.168.0.0/16",
-    "198.18.0.0/15",
-    "198.51.100.0/24",
-    "203.0.113.0/24",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-    // All that is not in 2000::/3: loopback, mapped and translated IPv4 addresses, unique local and
-    // link-local ones.
-    "::/3",
-    "4000::/2",
-    "8000::/1",
-    "2001::/23",
-    "2001:db8::/32",
-    "2002::/16",
-    "3fff::/20",
-];
+/// Special-Purpose Address Registries, and multicast. The first three of IPv6 are all that is not in
+/// `2000::/3`: loopback, mapped and translated IPv4 addresses, unique local and link-local ones.
+const OTHERS: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 \
+    192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 \
+    203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 ::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 \
+    3fff::/20";
 
 static BLOCKS: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
-    let blocks = OTHERS.iter().map(|it| it.parse());
+    let blocks = OTHERS.split(' ').map(str::parse);
     blocks.map(|it| it.expect("a test parses all")).collect()
 });
 

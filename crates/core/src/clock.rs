@@ -47,6 +47,7 @@ impl fmt::Debug for Clock {
 }
 
 impl Clock {
+    /// Creates a clock of the time of day, a monotonic time and new ids.
     pub const fn new(wall: fn() -> SystemTime, instant: fn() -> Instant, id: fn() -> Uuid) -> Self {
         Self {
             wall: Source::Function(wall),
@@ -69,6 +70,7 @@ impl Clock {
     }
 
     /// Returns the same clock with an adjustable offset, in milliseconds.
+    #[must_use]
     pub fn movable(self, offset: &Arc<AtomicU64>) -> Self {
         let offset = Some(Arc::clone(offset));
         Self { offset, ..self }
@@ -127,6 +129,7 @@ pub const REAL: Clock = Clock::new(SystemTime::now, Instant::now, Uuid::new_v4);
 
 /// 5 October 2023, 12:00:00 UTC: the time in the specification's examples.
 const FIXED_NOW: Duration = Duration::from_hours(471_252);
+/// The id that the fixed clock generates.
 pub const FIXED_ID: Uuid = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000);
 
 /// A clock that never advances.

@@ -10,13 +10,11 @@ use std::{
     sync::LazyLock,
 };
 
+pub use lambda_tools_schema::JsonObject;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::text::{LONGEST_NAME, clipped};
-
-/// A JSON object.
-pub type JsonObject = Map<String, Value>;
 
 /// The number of bytes of the size limit for each allowed value: 52,428 values for 1 MiB. Every
 /// value counts, including arrays and objects; each takes about 100 bytes of memory, and up to 400.

@@ -17,30 +17,36 @@
 //! | `http` | `Failure::from_response` |
 //! | `chrono`, `jiff`, `url`, `uuid` | the types of these crates in inputs and outputs |
 //!
-//! Hidden modules are for `lambda_tools` itself, in exactly this version, and may change in any other.
+//! # For servers
+//!
+//! The names at the root are for authors of tools. The modules are for programs that serve or call
+//! tools, such as `lambda_tools` and `lambda_tools_client`:
+//!
+//! | module | its contents |
+//! | --- | --- |
+//! | [`tool`] | a tool's parts, the selection of one by its id, and what a server knows about a call |
+//! | [`tool::schema`] | the crate `lambda_tools_schema` |
+//! | [`secret`] | the redaction of secrets in texts |
+//! | [`json`] | the reading of JSON within limits |
+//! | [`clock`] | the source of time and ids, which a test can fix |
+//! | [`text`] | texts in messages and logs |
+//! | [`wire`] | names in headers and messages |
+//! | `addresses` | the addresses that the internet reaches; with the Cargo feature of this name |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![expect(
+#![allow(
     clippy::must_use_candidate,
-    clippy::return_self_not_must_use,
-    reason = "of hidden functions; the others have the attribute"
+    reason = "most functions only compute a value; builders have the attribute"
 )]
 
 #[cfg(feature = "addresses")]
-#[doc(hidden)]
 pub mod addresses;
-#[doc(hidden)]
 pub mod clock;
-#[doc(hidden)]
 pub mod json;
-#[doc(hidden)]
 pub mod secret;
 pub mod testing;
-#[doc(hidden)]
 pub mod text;
-#[doc(hidden)]
 pub mod tool;
-#[doc(hidden)]
 pub mod wire;
 
 pub use secret::Secret;

@@ -35,7 +35,6 @@ impl Secret {
     }
 
     /// Compares the values in constant time.
-    #[doc(hidden)]
     pub fn is(&self, other: &Self) -> bool {
         let (value, other) = (self.expose().as_bytes(), other.expose().as_bytes());
         value.ct_eq(other).into()

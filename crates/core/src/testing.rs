@@ -21,7 +21,6 @@ use crate::{
 
 /// Returns what APIs have answered to tools from documents since the last recorded event, by method and
 /// path. `None` unless a server records events.
-#[doc(hidden)]
 pub fn api_responses() -> MutexGuard<'static, Option<Map<String, Value>>> {
     static ALL: Mutex<Option<Map<String, Value>>> = Mutex::new(None);
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -34,7 +33,6 @@ pub fn api_responses() -> MutexGuard<'static, Option<Map<String, Value>>> {
 /// let cx = lambda_tools::testing::context().user_id("user_123").secret("KEY", "value").build();
 /// assert_eq!(cx.secret("KEY").unwrap().expose(), "value");
 /// ```
-#[must_use]
 pub fn context() -> ContextBuilder {
     ContextBuilder {
         inner: ContextInner {
@@ -58,6 +56,7 @@ pub fn context() -> ContextBuilder {
 }
 
 /// A builder of a [`Context`]; see [`context`].
+#[must_use]
 pub struct ContextBuilder {
     inner: ContextInner,
     rotated: BTreeMap<String, Secret>,
@@ -65,35 +64,30 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     /// Sets the user that the tool acts for.
-    #[must_use]
     pub fn user_id(mut self, id: impl Into<String>) -> Self {
         self.inner.user_id = Some(id.into());
         self
     }
 
     /// Adds a secret.
-    #[must_use]
     pub fn secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.inner.secrets.insert(id.into(), value.into());
         self
     }
 
     /// Adds a provider's token.
-    #[must_use]
     pub fn token(mut self, provider: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.inner.tokens.insert(provider.into(), value.into());
         self
     }
 
     /// Sets what [`Context::secret_rejected`] returns for a secret.
-    #[must_use]
     pub fn rotated_secret(mut self, id: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.rotated.insert(id.into(), value.into());
         self
     }
 
     /// Makes the client one that [can ask](Context::can_ask) its user.
-    #[must_use]
     pub fn can_ask(mut self) -> Self {
         self.inner.answers.get_or_insert_default();
         self
@@ -101,7 +95,6 @@ impl ContextBuilder {
 
     /// Adds the user's answer to a question, `None` if they declined to give one. The client
     /// [can ask](Context::can_ask) its user.
-    #[must_use]
     pub fn answer(self, key: impl Into<String>, answer: Option<Value>) -> Self {
         let answer = answer.map_or(Answer::Declined, Answer::Accepted);
         let mut asking = self.can_ask();
@@ -111,7 +104,6 @@ impl ContextBuilder {
     }
 
     /// Sets the caller.
-    #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {
         self.inner.caller = caller;
         self
@@ -128,14 +120,12 @@ impl ContextBuilder {
     /// cx.build().progress(1, 2.0, "half of it");
     /// assert_eq!(reports.recv().unwrap().message, "half of it");
     /// ```
-    #[must_use]
     pub fn on_progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.inner.follower = Some(Follower::new(report));
         self
     }
 
     /// Makes the call one whose task the client has [cancelled](Context::is_cancelled).
-    #[must_use]
     pub fn cancelled(mut self) -> Self {
         let follower = &mut self.inner.follower;
         let follower = follower.get_or_insert_with(|| Follower::new(|_| {}));
@@ -144,7 +134,6 @@ impl ContextBuilder {
     }
 
     /// Returns the context.
-    #[must_use]
     pub fn build(mut self) -> Context {
         let rotated = self.rotated;
         let ids = rotated.keys().cloned().collect();

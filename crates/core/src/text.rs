@@ -1,7 +1,8 @@
 //! Limits for text that may be of any length, and the formatting of numbers.
 
-use std::{borrow::Cow, fmt::Display, time::Duration};
+use std::time::Duration;
 
+pub use lambda_tools_schema::text::{LONGEST_NAME, clipped, closest, counted};
 use serde_json::Number;
 
 /// The maximum length, in bytes, of an id that a caller chooses for a call or a user. `OpenID`
@@ -11,19 +12,6 @@ pub const LONGEST_ID: usize = 256;
 /// The maximum length, in bytes, of a text chosen by a caller in logs and traces, which are billed
 /// by volume.
 pub const LONGEST_SHOWN: usize = 256;
-
-/// The maximum length, in bytes, of a name in a message: names come from the caller and may be of
-/// any length.
-pub const LONGEST_NAME: usize = 64;
-
-/// Cuts text of more than `longest` bytes at a character boundary and appends an ellipsis.
-pub fn clipped(text: &str, longest: usize) -> Cow<'_, str> {
-    let end = text.floor_char_boundary(longest);
-    if end == text.len() {
-        return text.into();
-    }
-    format!("{}…", &text[..end]).into()
-}
 
 /// Returns the text with only the scheme and the host of each URL in it: the rest has values of
 /// inputs, and sometimes credentials.
@@ -42,16 +30,6 @@ pub fn without_paths(mut text: &str) -> String {
     plain + text
 }
 
-/// Returns the path of the property `name` below `path`.
-pub fn joined(path: &str, name: &str) -> String {
-    let name = clipped(name, LONGEST_NAME);
-    if path.is_empty() {
-        name.into_owned()
-    } else {
-        format!("{path}.{name}")
-    }
-}
-
 /// Returns the bytes in hexadecimal digits, in lower case.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
@@ -68,13 +46,6 @@ pub fn separate_scopes(text: &str) -> impl Iterator<Item = String> {
     text.split_whitespace().map(str::to_owned)
 }
 
-/// Returns a number with its noun, in the singular for exactly one.
-pub fn counted(count: impl Display, singular: &str, plural: &str) -> String {
-    let count = count.to_string();
-    let noun = if count == "1" { singular } else { plural };
-    format!("{count} {noun}")
-}
-
 /// Returns the words as alternatives: `A`, `A or B`, `A, B or C`.
 pub fn alternatives(words: &[&str]) -> String {
     match words {
@@ -82,14 +53,6 @@ pub fn alternatives(words: &[&str]) -> String {
         [only] => (*only).to_owned(),
         [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
-}
-
-/// Returns the known name that is most similar to `name`, if any is similar enough to be meant.
-pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.map(|it| (strsim::normalized_damerau_levenshtein(name, it), it));
-    let scored = scored.filter(|(similarity, _)| *similarity >= 0.5);
-    let closest = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    closest.map(|(_, known)| known)
 }
 
 /// Returns the whole milliseconds of a duration, up to the largest integer.
@@ -110,7 +73,7 @@ pub fn milliseconds(duration: Duration) -> Number {
 
 #[cfg(test)]
 mod tests {
-    use super::{alternatives, clipped, closest, counted, without_paths};
+    use super::{alternatives, without_paths};
 
     const URLS: &str = r#"
 no URL: /v1/patients => no URL: /v1/patients
@@ -135,31 +98,9 @@ a://é/ü://b => a://é/…
     }
 
     #[test]
-    fn one_is_singular() {
-        assert_eq!(counted(1, "item", "items"), "1 item");
-        assert_eq!(counted(0, "item", "items"), "0 items");
-    }
-
-    #[test]
     fn alternatives_are_joined_as_in_a_sentence() {
         assert_eq!(alternatives(&["A"]), "A");
         assert_eq!(alternatives(&["A", "B"]), "A or B");
         assert_eq!(alternatives(&["A", "B", "C"]), "A, B or C");
-    }
-
-    #[test]
-    fn only_a_similar_name_is_the_closest() {
-        let known = || ["AUTH", "METRICS", "SECRETS"].into_iter();
-        assert_eq!(closest("ATUH", known()), Some("AUTH"));
-        assert_eq!(closest("SECRET", known()), Some("SECRETS"));
-        assert_eq!(closest("WAREHOUSE", known()), None);
-    }
-
-    #[test]
-    fn long_text_is_clipped_between_characters() {
-        assert_eq!(clipped("T.Tool", 6), "T.Tool");
-        assert_eq!(clipped("T.Tools", 6), "T.Tool…");
-        assert_eq!(clipped("aéé", 4), "aé…");
-        assert_eq!(clipped("", 4), "");
     }
 }

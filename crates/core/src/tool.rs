@@ -7,7 +7,6 @@ pub mod agentcore;
 pub mod caller;
 pub mod content;
 pub mod context;
-mod decode;
 pub mod definition;
 pub mod failure;
 pub(crate) mod handler;
@@ -19,15 +18,14 @@ pub mod question;
 pub mod reason;
 pub mod repeats;
 pub mod requirement;
-pub mod schema;
 pub mod toolkit;
 
 use std::{borrow::Cow, time::Duration};
 
+pub use lambda_tools_schema as schema;
 use serde_json::Value;
 
 use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
-use decode::decode;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use parts::{TaskSupport, ToolParts};
 use requirement::{AuthorizationRequirement, OAuth2Requirement, SecretRequirement};
@@ -66,6 +64,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 /// The doc comment of the input type is the tool's description; those of its fields describe the
 /// parameters. Fields that are `Option` or `#[serde(default)]` are optional. Unknown parameters are
 /// rejected, at every depth.
+#[must_use]
 pub struct Tool(ToolParts);
 
 impl Tool {
@@ -199,15 +198,12 @@ impl Tool {
     }
 
     /// Sets the description, in place of the input type's doc comment.
-    #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.0.description = Some(text.into());
         self
     }
 
     /// Adds a check of what the input's schema does not say, which may also change the input.
-    #[doc(hidden)]
-    #[must_use]
     pub fn checked(
         mut self,
         check: impl Fn(Value) -> Result<Value, ParameterErrors> + Send + Sync + 'static,
@@ -217,15 +213,12 @@ impl Tool {
     }
 
     /// Declares that `format` in the input's schema is an annotation, as in OpenAPI, and no rule.
-    #[doc(hidden)]
-    #[must_use]
     pub fn formats_are_annotations(mut self) -> Self {
         self.0.input = self.0.input.with_formats_as_annotations();
         self
     }
 
     /// Declares that the tool's output is the JSON of [`Content`](crate::Content).
-    #[doc(hidden)]
     pub fn returning_content(mut self) -> Self {
         self.0.returns_content = true;
         self
@@ -233,14 +226,12 @@ impl Tool {
 
     /// Sets the name that models see, in place of `Toolkit_Tool`: at most 64 letters, digits,
     /// underscores and dashes.
-    #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.0.name = Some(name.into());
         self
     }
 
     /// Sets the title that people see, in clients that show one.
-    #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.0.title = Some(title.into());
         self
@@ -248,7 +239,6 @@ impl Tool {
 
     /// Tells clients whether the tool only reads; if so, they may run it without asking the user.
     /// MCP calls this `readOnlyHint`; without it, clients assume `false`.
-    #[must_use]
     pub fn read_only(mut self, is_read_only: bool) -> Self {
         self.0.hints.is_read_only = Some(is_read_only);
         self
@@ -256,7 +246,6 @@ impl Tool {
 
     /// Tells clients whether the tool may delete or overwrite something. MCP calls this
     /// `destructiveHint`; without it, clients assume `true` for tools that are not read-only.
-    #[must_use]
     pub fn destructive(mut self, is_destructive: bool) -> Self {
         self.0.hints.is_destructive = Some(is_destructive);
         self
@@ -264,14 +253,12 @@ impl Tool {
 
     /// Tells clients whether the tool interacts with an open set of external systems, such as the
     /// web. MCP calls this `openWorldHint`; without it, clients assume `true`.
-    #[must_use]
     pub fn open_world(mut self, is_open_world: bool) -> Self {
         self.0.hints.is_open_world = Some(is_open_world);
         self
     }
 
     /// Declares a secret that the tool reads with [`Context::secret`].
-    #[must_use]
     pub fn secret(mut self, id: impl Into<String>) -> Self {
         let id = id.into();
         self.0.requirements.secrets.push(SecretRequirement { id });
@@ -280,7 +267,9 @@ impl Tool {
 
     /// Declares a provider and the OAuth 2.0 scopes that the user must grant. The tool reads the
     /// provider's token with [`Context::token`].
-    #[must_use]
+    ///
+    /// Declare [`user_id`](Self::user_id), too: without a user, a repeated call is identified by the
+    /// token that it carries, and a refreshed token makes it a new call.
     pub fn authorization<S: Into<String>>(
         mut self,
         provider: impl Into<String>,
@@ -300,15 +289,14 @@ impl Tool {
 
     /// Declares where the last declared provider issues its tokens: the tool gets those of no other one
     /// with the same id.
-    #[doc(hidden)]
     pub fn token_url(mut self, url: &str) -> Self {
-        let last = self.0.requirements.authorization.last_mut();
-        last.expect("a provider is declared").token_url = Some(url.to_owned());
+        if let Some(last) = self.0.requirements.authorization.last_mut() {
+            last.token_url = Some(url.to_owned());
+        }
         self
     }
 
     /// Declares that the tool must know which user it acts for ([`Context::user_id`]).
-    #[must_use]
     pub fn user_id(mut self) -> Self {
         self.0.requirements.user_id = true;
         self
@@ -321,7 +309,6 @@ impl Tool {
     ///
     /// Not to be confused with [`Tool::authorization`], which is about the user's account at another
     /// provider.
-    #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.0.scopes.extend(separate_scopes(&scope.into()));
         self
@@ -329,7 +316,6 @@ impl Tool {
 
     /// Sets the time limit for a call; one that exceeds it ends with a failure that may be retried.
     /// The default is [`DEFAULT_TIMEOUT`]. On Lambda the function's own deadline applies as well.
-    #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.0.timeout = Some(limit);
         self
@@ -345,7 +331,6 @@ impl Tool {
     ///
     /// Requires the Cargo feature `tasks`, and a store of calls that all instances share; without
     /// them, this changes nothing.
-    #[must_use]
     pub fn background(mut self) -> Self {
         self.0.tasks = TaskSupport::Optional;
         self
@@ -353,7 +338,6 @@ impl Tool {
 
     /// Declares that the tool works in the [background](Self::background), and that its calls always
     /// take longer than clients wait: clients that do not support tasks get an error, and nothing runs.
-    #[must_use]
     pub fn requires_task(mut self) -> Self {
         self.0.tasks = TaskSupport::Required;
         self
@@ -361,7 +345,6 @@ impl Tool {
 
     /// Declares that running the tool again changes nothing, as with reading or computing. Its
     /// calls are not recorded, which costs less.
-    #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.0.policy = RepeatPolicy::Idempotent;
         self
@@ -370,7 +353,6 @@ impl Tool {
     /// Declares that running the tool twice is worse than not running it, as with a payment or a
     /// message. An interrupted call with a `call_id` is not run again until its record
     /// expires (`Idempotency::expire_after`).
-    #[must_use]
     pub fn run_at_most_once(mut self) -> Self {
         self.0.policy = RepeatPolicy::AtMostOnce;
         self

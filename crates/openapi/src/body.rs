@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lambda_tools_core::tool::schema::is_type;
+use lambda_tools_schema::{
+    JsonObject,
+    document::Document,
+    inline::{Converter, required_set, take_object},
+    is_type,
+    text::plain,
+    vocabulary::list_in,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    document::Document,
     media_type::{essence_of, is_json, is_textual, usual_in},
     operation::Operation,
     parameters::encoding_named,
     plan::{BodyPlan, Encoding, Place, Shape},
-    schema::{Converter, Object, list, required_set, take_object},
-    text::plain,
 };
 
 /// A body before its properties have their places in the input.
@@ -20,7 +24,7 @@ use crate::{
 pub(crate) struct Body {
     pub(crate) plan: BodyPlan,
     /// The properties, by the names of the fields, or `body` alone.
-    pub(crate) properties: Object,
+    pub(crate) properties: JsonObject,
     pub(crate) required: Vec<String>,
     /// Sets of fields, of which one must be there.
     pub(crate) one_of: Vec<Vec<String>>,
@@ -112,20 +116,20 @@ impl Body {
         Ok(Some(whole))
     }
 
-    fn whole(plan: BodyPlan, mut schema: Object, text: &str) -> Self {
+    fn whole(plan: BodyPlan, mut schema: JsonObject, text: &str) -> Self {
         let text = Some(plain(text)).filter(|it| !it.is_empty());
         let text = || text.unwrap_or_else(|| "The body of the request.".to_owned());
         schema.entry("description").or_insert_with(|| text().into());
         Self {
             required: Vec::from_iter(plan.required.then(|| "body".to_owned())),
-            properties: Object::from_iter([("body".to_owned(), schema.into())]),
+            properties: JsonObject::from_iter([("body".to_owned(), schema.into())]),
             plan,
             ..Self::default()
         }
     }
 
     /// Makes the fields of an object, also of one in an envelope, properties of the input.
-    fn flat(mut plan: BodyPlan, schema: Object, text: &str) -> Self {
+    fn flat(mut plan: BodyPlan, schema: JsonObject, text: &str) -> Self {
         let Some((mut schema, mut one_of)) = flattened(&schema, plan.required) else {
             return Self::whole(plan, schema, text);
         };
@@ -143,7 +147,9 @@ impl Body {
             let names = properties.into_iter().flat_map(Map::keys);
             one_of = names.map(|name| vec![name.clone()]).collect();
         }
-        let required = list(&schema, "required").filter_map(Value::as_str);
+        let required = list_in(schema.get("required"))
+            .iter()
+            .filter_map(Value::as_str);
         let required = required.map(str::to_owned).collect();
         let is_open = schema.get("additionalProperties") == Some(&Value::Bool(true));
         Self {
@@ -158,14 +164,17 @@ impl Body {
 
 /// Returns an object whose properties say all about it, with sets of which one is required. A body
 /// that may be left out must not have required properties: they would be required of each call.
-fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Vec<Vec<String>>)> {
+fn flattened(schema: &JsonObject, is_required: bool) -> Option<(JsonObject, Vec<Vec<String>>)> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let has_properties = properties.is_some_and(|it| !it.is_empty());
     let is_object = schema.get("type").is_none_or(|it| it == "object");
     let has_others = schema.get("additionalProperties");
     let has_others = has_others.is_some_and(Value::is_object);
-    let is_optional = !is_required && list(schema, "required").next().is_some();
-    let sets = list(schema, "anyOf").map(required_set).collect();
+    let is_optional = !is_required && list_in(schema.get("required")).iter().next().is_some();
+    let sets = list_in(schema.get("anyOf"))
+        .iter()
+        .map(required_set)
+        .collect();
     (has_properties && is_object && !has_others && !is_optional)
         .then(|| schema.clone())
         .zip::<Vec<_>>(sets)
@@ -173,14 +182,14 @@ fn flattened(schema: &Object, is_required: bool) -> Option<(Object, Vec<Vec<Stri
 
 /// Returns the name of an envelope, an object with one property, whether that is required, and the
 /// object in it.
-fn opened(schema: &Object) -> Option<(String, bool, Object, Vec<Vec<String>>)> {
+fn opened(schema: &JsonObject) -> Option<(String, bool, JsonObject, Vec<Vec<String>>)> {
     let properties = schema.get("properties")?.as_object()?;
     let mut all = properties.iter();
     let ((name, inner), None) = (all.next()?, all.next()) else {
         return None;
     };
     let is_open = schema.get("additionalProperties") == Some(&Value::Bool(true));
-    let is_required = list(schema, "required").any(|it| it == name);
+    let is_required = list_in(schema.get("required")).iter().any(|it| it == name);
     let (inner, sets) = flattened(inner.as_object().filter(|_| !is_open)?, is_required)?;
     Some((name.clone(), is_required, inner, sets))
 }
@@ -235,8 +244,10 @@ fn concrete(media_type: &str, kind: Kind) -> String {
 pub(crate) const MEDIA_TYPE: &str = "content_type";
 
 /// Returns the fields of a multipart body that are files, or lists of files.
-fn files_in(schema: &Object) -> BTreeSet<String> {
-    let branches = list(schema, "anyOf").filter_map(|it| it.get("properties"));
+fn files_in(schema: &JsonObject) -> BTreeSet<String> {
+    let branches = list_in(schema.get("anyOf"))
+        .iter()
+        .filter_map(|it| it.get("properties"));
     let properties = schema.get("properties").into_iter().chain(branches);
     let properties = properties.filter_map(Value::as_object).flatten();
     let is_file = |schema: &Value| !schema["properties"]["base64"].is_null();

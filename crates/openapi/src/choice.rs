@@ -1,70 +1,79 @@
 //! The choice of operations: nothing becomes a tool that nobody asked for.
 
+use lambda_tools_schema::document::Document;
 use serde_json::Value;
 
-use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
+use crate::{OpenApiError, OpenApiOptions, error::all_known, operation::Operation};
 
-/// The operations that an owner chooses.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Choice {
-    pub(crate) all: bool,
-    pub(crate) tags: Vec<String>,
-    pub(crate) operations: Vec<String>,
-    pub(crate) paths: Vec<String>,
-    pub(crate) methods: Vec<String>,
-    pub(crate) excluded: Vec<String>,
+/// Returns true if anything is chosen.
+pub(crate) fn is_made(options: &OpenApiOptions) -> bool {
+    names_operations(options) || !options.include_methods.is_empty()
 }
 
-impl Choice {
-    /// Returns true if anything is chosen.
-    pub(crate) fn is_made(&self) -> bool {
-        self.all || self.names_operations() || !self.methods.is_empty()
-    }
+fn names_operations(options: &OpenApiOptions) -> bool {
+    let lists = [
+        &options.include_tags,
+        &options.include_operations,
+        &options.include_paths,
+    ];
+    lists.iter().any(|list| !list.is_empty())
+}
 
-    fn names_operations(&self) -> bool {
-        let lists = [&self.tags, &self.operations, &self.paths];
-        lists.iter().any(|list| !list.is_empty())
-    }
+/// Returns true if the operation is chosen: by a tag, its id or its path; methods narrow that.
+pub(crate) fn includes(
+    options: &OpenApiOptions,
+    operation: &Operation,
+    document: &Document,
+) -> bool {
+    let has_tag = |tag| options.include_tags.iter().any(|it| same(it, tag));
+    let is_named = |list: &[String]| list.iter().any(|it| is(operation, it));
+    let has_path = |glob: &String| matches(glob, operation.path);
+    let is_enabled = enabled(operation, document);
+    let by_method = !options.include_methods.is_empty() && !names_operations(options);
+    let is_chosen = by_method
+        || operation.tags().any(has_tag)
+        || is_named(&options.include_operations)
+        || options.include_paths.iter().any(has_path)
+        || is_enabled == Some(true);
+    let mut methods = options.include_methods.iter();
+    let has_method = options.include_methods.is_empty()
+        || methods.any(|it| it.eq_ignore_ascii_case(operation.method));
+    is_chosen && has_method && !is_named(&options.exclude) && is_enabled != Some(false)
+}
 
-    /// Returns true if the operation is chosen: by a tag, its id or its path; methods narrow that.
-    pub(crate) fn includes(&self, operation: &Operation, extension: Option<&Value>) -> bool {
-        let mut tags = operation.tags();
-        let has_tag = tags.any(|tag| self.tags.iter().any(|it| same(it, tag)));
-        let is_named = self.operations.iter().any(|it| is(operation, it));
-        let has_path = self.paths.iter().any(|glob| matches(glob, operation.path));
-        let is_enabled = enabled(extension);
-        let by_method = !self.methods.is_empty() && !self.names_operations();
-        let is_chosen = self.all || has_tag || is_named || has_path || by_method;
-        let mut methods = self.methods.iter();
-        let has_method =
-            self.methods.is_empty() || methods.any(|it| it.eq_ignore_ascii_case(operation.method));
-        let is_excluded = self.excluded.iter().any(|it| is(operation, it));
-        (is_chosen || is_enabled == Some(true))
-            && has_method
-            && !is_excluded
-            && is_enabled != Some(false)
-    }
-
-    /// Checks that everything that is named exists: a misspelt tag would choose nothing.
-    pub(crate) fn check(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
-        let has_tag = |tag: &&String| {
-            let mut tags = operations.iter().flat_map(Operation::tags);
-            tags.any(|it| same(it, tag))
-        };
-        let has_path = |glob: &&String| operations.iter().any(|it| matches(glob, it.path));
-        let tags = operations.iter().flat_map(Operation::tags);
-        let misspelt = self.tags.iter().filter(|it| !has_tag(it));
-        all_known("tag", "--include-tag", misspelt, tags)?;
-        let misspelt = self.paths.iter().filter(|it| !has_path(it));
-        let paths = operations.iter().map(|it| it.path);
-        all_known("path", "--include-path", misspelt, paths)?;
-        check_operations("--include-operation", &self.operations, operations)?;
-        check_operations("--exclude", &self.excluded, operations)
-    }
+/// Checks that the tags, paths and operations that are named exist: a misspelt tag would choose
+/// nothing.
+pub(crate) fn check(
+    options: &OpenApiOptions,
+    operations: &[Operation],
+) -> Result<(), OpenApiError> {
+    let has_tag = |tag: &&String| {
+        let mut tags = operations.iter().flat_map(Operation::tags);
+        tags.any(|it| same(it, tag))
+    };
+    let has_path = |glob: &&String| operations.iter().any(|it| matches(glob, it.path));
+    let tags = operations.iter().flat_map(Operation::tags);
+    let misspelt = options.include_tags.iter().filter(|it| !has_tag(it));
+    all_known("tag", "--include-tag", misspelt, tags)?;
+    let misspelt = options.include_paths.iter().filter(|it| !has_path(it));
+    let paths = operations.iter().map(|it| it.path);
+    all_known("path", "--include-path", misspelt, paths)?;
+    check_operations(
+        "--include-operation",
+        &options.include_operations,
+        operations,
+    )?;
+    check_operations("--exclude", &options.exclude, operations)?;
+    check_operations("--rename", options.rename.keys(), operations)?;
+    check_operations("--describe", options.describe.keys(), operations)?;
+    check_operations("--fix", options.fix.keys(), operations)?;
+    let is_there = |it: &&String| operations.iter().any(|one| reads(one, it));
+    let misspelt = options.reads.iter().filter(|it| !is_there(it));
+    check_operations("--reads", misspelt, operations)
 }
 
 /// Checks that the document has the operations that an option names.
-pub(crate) fn check_operations<'a>(
+fn check_operations<'a>(
     flag: &str,
     named: impl IntoIterator<Item = &'a String>,
     operations: &[Operation],
@@ -81,8 +90,13 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// Returns true if `name` is the operation's id, or its method and path.
-pub(crate) fn is(operation: &Operation, name: &str) -> bool {
+fn is(operation: &Operation, name: &str) -> bool {
     operation.id() == Some(name) || operation.label() == name
+}
+
+/// Returns true if `--reads` names the operation: by its id, or by a pattern of its path.
+pub(crate) fn reads(operation: &Operation, name: &str) -> bool {
+    is(operation, name) || matches(name, operation.path)
 }
 
 /// Returns true if the text matches a pattern in which `*` is any text.
@@ -105,8 +119,8 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns whether the extension `x-mcp` chooses the operation.
-fn enabled(extension: Option<&Value>) -> Option<bool> {
-    match extension? {
+pub(crate) fn enabled(operation: &Operation, document: &Document) -> Option<bool> {
+    match operation.extension(document)? {
         Value::Bool(is_enabled) => Some(*is_enabled),
         Value::Object(fields) => fields.get("enabled").map_or(Some(true), Value::as_bool),
         _ => None,

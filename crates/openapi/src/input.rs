@@ -2,17 +2,20 @@
 
 use std::cmp::Reverse;
 
+use lambda_tools_schema::{
+    JsonObject,
+    document::Document,
+    inline::{Converter, Limits, say_in_words, sentence_on},
+    text::cut,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
-    document::Document,
     names::key_of,
     operation::Operation,
     parameters::{Filled, Parameter},
     plan::{BodyPlan, ParameterPlan, Place},
-    schema::{Converter, Limits, Object, say_in_words, sentence_on},
-    text::cut,
 };
 
 /// The maximum size, in bytes, of an input's schema.
@@ -38,7 +41,7 @@ pub(crate) struct Input {
     /// Sets of properties, of which one must be there.
     pub(crate) one_of: Vec<Vec<String>>,
     is_open: bool,
-    properties: Object,
+    properties: JsonObject,
     required: Vec<Value>,
 }
 

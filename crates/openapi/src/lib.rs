@@ -20,13 +20,12 @@ mod operation;
 mod parameters;
 mod plan;
 mod run;
-mod schema;
 mod security;
 mod servers;
 mod text;
 
 pub use error::OpenApiError;
-pub use openapi::{Note, OpenApi, Reduction, Report};
+pub use openapi::{Note, OpenApi, OpenApiOptions, Reduction, Report};
 pub use plan::{ApiTools, UserProvider};
 
 /// Compiles the code in README.md.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lambda_tools_core::text::hex;
+use lambda_tools_schema::text::words_of;
 use sha2::{Digest, Sha256};
 
 use crate::operation::METHODS;
@@ -120,45 +121,6 @@ pub(crate) fn key_of(name: &str) -> String {
     key
 }
 
-/// Returns a name in words, to describe what has no description: `Channel id`.
-pub(crate) fn in_words(name: &str) -> String {
-    let words = words_of(name);
-    let words: Vec<_> = words.iter().map(|it| it.to_ascii_lowercase()).collect();
-    let text = words.join(" ");
-    let Some(first) = text.chars().next() else {
-        return "A value".to_owned();
-    };
-    first.to_uppercase().chain(text.chars().skip(1)).collect()
-}
-
-/// Returns the words of a name: parts between other characters, and parts that begin with a capital
-/// letter.
-fn words_of(name: &str) -> Vec<&str> {
-    let parts = name.split(|it: char| !it.is_ascii_alphanumeric());
-    let words = parts.flat_map(split_at_capitals);
-    words.filter(|it| !it.is_empty()).collect()
-}
-
-fn split_at_capitals(part: &str) -> Vec<&str> {
-    let bytes = part.as_bytes();
-    let begins = |at: usize| {
-        let is_upper = bytes[at].is_ascii_uppercase();
-        let after_lower = !bytes[at - 1].is_ascii_uppercase();
-        let before_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
-        is_upper && (after_lower || before_lower)
-    };
-    let mut words = Vec::new();
-    let mut start = 0;
-    for at in 1..bytes.len() {
-        if begins(at) {
-            words.push(&part[start..at]);
-            start = at;
-        }
-    }
-    words.push(&part[start..]);
-    words
-}
-
 /// Returns as many of the words as fit, in CamelCase.
 fn joined(words: &[&str], longest: usize) -> String {
     let mut name = String::new();
@@ -240,7 +202,5 @@ mod tests {
             assert_eq!(key_of(name), key, "{name}");
         }
         assert_eq!(key_of(&"x".repeat(100)).len(), LONGEST_KEY);
-        assert_eq!(in_words("channelId"), "Channel id");
-        assert_eq!(in_words("HTTPServer_name"), "Http server name");
     }
 }

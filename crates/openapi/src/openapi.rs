@@ -5,23 +5,15 @@ mod reduce;
 use std::{collections::BTreeMap, fmt};
 
 use lambda_tools_core::Tool;
-use serde_json::Value;
+use lambda_tools_schema::document::Document;
+use serde_json::{Map, Value};
 
-use crate::{
-    ApiTools, OpenApiError,
-    choice::{self, Choice},
-    document::Document,
-    input::Fixed,
-    names::toolkit_of,
-    operation::Operation,
-    security::CredentialOptions,
-    servers::ServerOptions,
-};
+use crate::{ApiTools, OpenApiError, choice, document::checked, operation::Operation};
 
 /// An OpenAPI document, and the operations in it that become tools.
 ///
 /// ```
-/// # use lambda_tools_openapi::OpenApi;
+/// # use lambda_tools_openapi::{OpenApi, OpenApiOptions};
 /// let document = serde_json::json!({
 ///     "openapi": "3.1.0",
 ///     "info": {"title": "Pets API", "version": "1"},
@@ -32,27 +24,86 @@ use crate::{
 ///         "responses": {"200": {"description": "A pet", "content": {"application/json": {}}}},
 ///     }}},
 /// });
-/// let tools = OpenApi::new(document)?.include_tags(["Pets"]).tools()?;
+/// let options = OpenApiOptions {
+///     include_tags: vec!["Pets".to_owned()],
+///     ..OpenApiOptions::default()
+/// };
+/// let tools = OpenApi::new(document, options)?.tools()?;
 /// assert_eq!(tools.len(), 1);
 /// # Ok::<(), lambda_tools_openapi::OpenApiError>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use]
 pub struct OpenApi {
     document: Document,
-    toolkit: String,
-    version: String,
-    choice: Choice,
-    servers: ServerOptions,
-    credentials: CredentialOptions,
-    names: BTreeMap<String, String>,
-    descriptions: BTreeMap<String, String>,
-    fixed: BTreeMap<String, Fixed>,
-    readers: Vec<String>,
-    idempotency_header: Option<String>,
-    allows_private: bool,
-    is_searchable: bool,
-    lists_all: bool,
+    /// The options for the conversion.
+    pub options: OpenApiOptions,
+}
+
+/// The options for the conversion of a document. By default, no operations are chosen.
+///
+/// Operations are named by their ids or by method and path, such as `GET /pets/{id}`.
+#[derive(Clone, Debug, Default)]
+pub struct OpenApiOptions {
+    /// The tags of operations to choose.
+    pub include_tags: Vec<String>,
+    /// The operations to choose.
+    pub include_operations: Vec<String>,
+    /// Patterns of the paths whose operations to choose, in which `*` is any text.
+    pub include_paths: Vec<String>,
+    /// The methods of operations to choose. If operations are also chosen in another way, only those of
+    /// them that have these methods are kept.
+    pub include_methods: Vec<String>,
+    /// The operations to leave out.
+    pub exclude: Vec<String>,
+    /// Serves tools to search, describe and call the operations, in place of one for each.
+    pub searchable: bool,
+    /// Allows more than 40 tools in one list.
+    pub list_all: bool,
+    /// The toolkit's name; by default it is made from the document's title.
+    pub toolkit: Option<String>,
+    /// The version of all tools, `1.0.0` by default. Raise it when their inputs change.
+    pub tool_version: Option<String>,
+    /// The names of operations' tools within their toolkit.
+    pub rename: BTreeMap<String, String>,
+    /// The descriptions of operations' tools.
+    pub describe: BTreeMap<String, String>,
+    /// The values of operations' parameters or fields of the body, which models then neither see nor
+    /// choose.
+    pub fix: BTreeMap<String, Map<String, Value>>,
+    /// The operations that only read although their methods do not say so, or patterns of their paths.
+    pub reads: Vec<String>,
+    /// The URL that the document comes from: relative URLs of its servers are relative to that.
+    pub document_url: Option<String>,
+    /// The URL that paths are appended to; needed if the document names none or several.
+    pub base_url: Option<String>,
+    /// Other hosts that the document names for some of its operations, and that are allowed.
+    pub hosts: Vec<String>,
+    /// The variables of the document's server URLs.
+    pub server_variables: BTreeMap<String, String>,
+    /// The ids of the secrets for security schemes; by default they are made from both names, such as
+    /// `FIGMA_PERSONAL_ACCESS_TOKEN`.
+    pub secrets: BTreeMap<String, String>,
+    /// The id of a secret that is sent as a bearer token with each request, whatever the document says.
+    pub bearer: Option<String>,
+    /// The security schemes to prefer where an operation has alternatives, and to use where the document
+    /// does not say which it needs; with a flow such as `clientCredentials`, if one is to be used.
+    pub security: BTreeMap<String, Option<String>>,
+    /// The header that gets the call's id, by which the API recognizes repeated requests, such as
+    /// `Idempotency-Key`.
+    pub idempotency_header: Option<String>,
+    /// Allows an API at an address that is not reachable from the internet.
+    pub allow_private: bool,
+}
+
+impl OpenApiOptions {
+    /// Returns options that choose all operations.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            include_paths: vec!["*".to_owned()],
+            ..Self::default()
+        }
+    }
 }
 
 /// The tools of a document, and a report on the operations that were left out.
@@ -107,8 +158,8 @@ impl OpenApi {
     ///
     /// # Errors
     /// The document is of another version, has no operations, or refers to other files.
-    pub fn new(document: Value) -> Result<Self, OpenApiError> {
-        let document = Document::new(document)?;
+    pub fn new(document: Value, options: OpenApiOptions) -> Result<Self, OpenApiError> {
+        let document = checked(document)?;
         if Operation::all(&document).is_empty() {
             let webhooks = document.root()["webhooks"].as_object();
             let webhooks = webhooks.filter(|it| !it.is_empty());
@@ -116,197 +167,19 @@ impl OpenApi {
             let text = format!("the document has no operations{text}");
             return Err(OpenApiError::new(text));
         }
-        Ok(Self {
-            toolkit: toolkit_of(document.title()),
-            document,
-            version: "1.0.0".to_owned(),
-            choice: Choice::default(),
-            servers: ServerOptions::default(),
-            credentials: CredentialOptions::default(),
-            names: BTreeMap::new(),
-            descriptions: BTreeMap::new(),
-            fixed: BTreeMap::new(),
-            readers: Vec::new(),
-            idempotency_header: None,
-            allows_private: false,
-            is_searchable: false,
-            lists_all: false,
-        })
-    }
-
-    /// Sets the toolkit's name; by default it is made from the document's title.
-    pub fn toolkit(mut self, name: impl Into<String>) -> Self {
-        self.toolkit = name.into();
-        self
-    }
-
-    /// Sets the version of all tools, `1.0.0` by default. Raise it when their inputs change.
-    pub fn tool_version(mut self, version: impl Into<String>) -> Self {
-        self.version = version.into();
-        self
-    }
-
-    /// Chooses all operations.
-    pub fn include_all(mut self) -> Self {
-        self.choice.all = true;
-        self
-    }
-
-    /// Chooses the operations with one of these tags.
-    pub fn include_tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
-        self.choice.tags.extend(tags.into_iter().map(Into::into));
-        self
-    }
-
-    /// Chooses operations by their ids or by method and path, such as `GET /pets/{id}`.
-    pub fn include_operations<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
-        let ids = ids.into_iter().map(Into::into);
-        self.choice.operations.extend(ids);
-        self
-    }
-
-    /// Chooses the operations of the paths that match a pattern, in which `*` is any text.
-    pub fn include_paths<S: Into<String>>(mut self, globs: impl IntoIterator<Item = S>) -> Self {
-        self.choice.paths.extend(globs.into_iter().map(Into::into));
-        self
-    }
-
-    /// Chooses the operations with these methods. If operations are also chosen in another way,
-    /// keeps only those of them that have these methods.
-    pub fn include_methods<S: Into<String>>(
-        mut self,
-        methods: impl IntoIterator<Item = S>,
-    ) -> Self {
-        let methods = methods.into_iter().map(Into::into);
-        self.choice.methods.extend(methods);
-        self
-    }
-
-    /// Leaves out operations, by their ids or by method and path.
-    pub fn exclude<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
-        self.choice.excluded.extend(ids.into_iter().map(Into::into));
-        self
-    }
-
-    /// Sets the name of an operation's tool within its toolkit.
-    pub fn rename(mut self, operation: impl Into<String>, name: impl Into<String>) -> Self {
-        self.names.insert(operation.into(), name.into());
-        self
-    }
-
-    /// Sets the description of an operation's tool.
-    pub fn describe(mut self, operation: impl Into<String>, text: impl Into<String>) -> Self {
-        self.descriptions.insert(operation.into(), text.into());
-        self
-    }
-
-    /// Sets the value of a parameter or of a field of the body, which models then neither see nor
-    /// choose.
-    pub fn fix(
-        mut self,
-        operation: impl Into<String>,
-        name: impl Into<String>,
-        value: Value,
-    ) -> Self {
-        let fixed = self.fixed.entry(operation.into()).or_default();
-        fixed.insert(name.into(), value);
-        self
-    }
-
-    /// Declares that operations only read although their methods do not say so: by their ids, or by
-    /// patterns of their paths.
-    pub fn reads<S: Into<String>>(mut self, operations: impl IntoIterator<Item = S>) -> Self {
-        self.readers.extend(operations.into_iter().map(Into::into));
-        self
-    }
-
-    /// Sets where the document comes from: relative URLs of its servers are relative to that.
-    pub fn document_url(mut self, url: impl Into<String>) -> Self {
-        self.servers.document_url = Some(url.into());
-        self
-    }
-
-    /// Sets the URL that paths are appended to; needed if the document names none or several.
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.servers.base_url = Some(url.into());
-        self
-    }
-
-    /// Allows other hosts that the document names for some of its operations.
-    pub fn hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
-        self.servers.hosts.extend(hosts.into_iter().map(Into::into));
-        self
-    }
-
-    /// Sets a variable of the document's server URLs.
-    pub fn server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.servers.variables.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets the id of the secret for a security scheme; by default it is made from both names, such
-    /// as `FIGMA_PERSONAL_ACCESS_TOKEN`.
-    pub fn secret(mut self, scheme: impl Into<String>, id: impl Into<String>) -> Self {
-        self.credentials.secrets.insert(scheme.into(), id.into());
-        self
-    }
-
-    /// Sends a secret as a bearer token with each request, whatever the document says.
-    pub fn bearer(mut self, id: impl Into<String>) -> Self {
-        self.credentials.bearer = Some(id.into());
-        self
-    }
-
-    /// Prefers these security schemes where an operation has alternatives, and uses them where the
-    /// document does not say which it needs. `SCHEME:clientCredentials` also chooses a flow.
-    pub fn security<S: Into<String>>(mut self, schemes: impl IntoIterator<Item = S>) -> Self {
-        for scheme in schemes.into_iter().map(Into::into) {
-            let (scheme, flow) = match scheme.split_once(':') {
-                Some((scheme, flow)) => (scheme.to_owned(), Some(flow.to_owned())),
-                None => (scheme, None),
-            };
-            self.credentials.preferred.insert(scheme, flow);
-        }
-        self
-    }
-
-    /// Sends the call's id in a header by which the API recognizes repeated requests, such as
-    /// `Idempotency-Key`.
-    pub fn idempotency_header(mut self, name: impl Into<String>) -> Self {
-        self.idempotency_header = Some(name.into());
-        self
-    }
-
-    /// Allows an API at an address that is not reachable from the internet.
-    pub fn allow_private(mut self) -> Self {
-        self.allows_private = true;
-        self
-    }
-
-    /// Serves tools to search, describe and call the operations, in place of one for each.
-    pub fn searchable(mut self) -> Self {
-        self.is_searchable = true;
-        self
-    }
-
-    /// Allows more than 40 tools in one list.
-    pub fn list_all(mut self) -> Self {
-        self.lists_all = true;
-        self
+        Ok(Self { document, options })
     }
 
     /// Returns true if operations are chosen: by tags, ids, paths, methods or all.
     #[must_use]
     pub fn has_choice(&self) -> bool {
-        let only = Choice::default();
         let operations = Operation::all(&self.document);
         let mut operations = operations.iter();
-        self.choice.is_made()
-            || operations.any(|it| only.includes(it, it.extension(&self.document)))
+        choice::is_made(&self.options)
+            || operations.any(|it| choice::enabled(it, &self.document) == Some(true))
     }
 
     /// Returns the number of operations in the document.
-    #[doc(hidden)]
     #[must_use]
     pub fn operations(&self) -> usize {
         Operation::all(&self.document).len()

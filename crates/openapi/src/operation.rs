@@ -1,9 +1,9 @@
 //! The operations of a document.
 
+use lambda_tools_schema::document::Document;
 use serde_json::{Map, Value};
 
 use crate::{
-    document::Document,
     media_type::{essence_of, is_json, is_textual},
     plan::Answer,
 };

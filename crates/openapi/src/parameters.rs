@@ -1,5 +1,10 @@
 //! The parameters of an operation as properties of an input.
 
+use lambda_tools_schema::{
+    JsonObject,
+    inline::{Converter, NOTE, add_missing, describe, such_as},
+    text::{plain, sentence},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -7,8 +12,6 @@ use crate::{
     media_type::{essence_of, is_json},
     names::key_of,
     plan::{Encoding, ParameterPlan, Place},
-    schema::{Converter, NOTE, Object, add_missing, describe, such_as},
-    text::{plain, sentence},
 };
 
 /// The headers that are not parameters: the request or its credentials set them.
@@ -30,7 +33,7 @@ pub(crate) struct Parameter {
     pub(crate) encoding: Encoding,
     pub(crate) reserved: bool,
     pub(crate) is_required: bool,
-    pub(crate) schema: Object,
+    pub(crate) schema: JsonObject,
 }
 
 impl Parameter {
@@ -73,7 +76,7 @@ impl Parameter {
             && !schema.contains_key("enum")
             && !schema.contains_key("default")
         {
-            let note = Object::from_iter([(NOTE.to_owned(), note.into())]);
+            let note = JsonObject::from_iter([(NOTE.to_owned(), note.into())]);
             add_missing(&mut schema, note);
         }
         describe(&name, &mut schema);

@@ -264,7 +264,6 @@ pub struct UserProvider {
 
 impl ApiTools {
     /// Keeps the arguments of the command that makes a file of the tools.
-    #[doc(hidden)]
     #[must_use]
     pub fn made_with(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.made_with = arguments.into_iter().collect();
@@ -274,7 +273,6 @@ impl ApiTools {
     }
 
     /// Returns true if a file is not as the command has written it.
-    #[doc(hidden)]
     #[must_use]
     pub fn is_edited(json: &str) -> bool {
         Self::from_json(json).map_or(true, |mut it| {
@@ -322,7 +320,6 @@ impl ApiTools {
     }
 
     /// Returns the URL that paths are appended to.
-    #[doc(hidden)]
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.base_url
@@ -354,18 +351,6 @@ impl ApiTools {
     /// Returns the ids of the tools, with the methods and paths of their operations.
     pub fn ids(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tools.iter().map(|it| (&*it.id, &*it.operation))
-    }
-
-    /// Returns the number of tools.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.tools.len()
-    }
-
-    /// Returns true if there are no tools.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
     }
 
     /// Returns the ids of the secrets that the tools need.

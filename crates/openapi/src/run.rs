@@ -16,13 +16,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use lambda_tools_core::{Context, Failure, Tool, tool::schema::ParameterErrors};
+use lambda_tools_core::{Context, Failure, Tool};
+use lambda_tools_schema::{ParameterErrors, inline::sentence_on};
 use serde_json::{Value, json};
 
 use crate::{
     ApiTools, OpenApiError,
     plan::{Answer, ApiTool, Credential, Place, scopes_of},
-    schema::sentence_on,
 };
 
 /// The state that the tools of an API share.

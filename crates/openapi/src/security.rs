@@ -4,33 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools_schema::document::Document;
 use serde_json::{Map, Value};
 
 use crate::{
-    Note, OpenApiError, choice::matches, document::Document, error::all_known,
-    operation::Operation, parameters::is_of_connection, plan::Credential, servers,
+    Note, OpenApiError, OpenApiOptions, choice::matches, error::all_known, operation::Operation,
+    parameters::is_of_connection, plan::Credential, servers,
 };
 
-/// The owner's options for credentials.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CredentialOptions {
-    /// The ids of secrets, by the names of schemes.
-    pub(crate) secrets: BTreeMap<String, String>,
-    /// The id of the secret of an API whose document has no schemes.
-    pub(crate) bearer: Option<String>,
-    /// The names of the schemes to use where there are alternatives, or where the document names
-    /// none; with the flow, if one is to be used.
-    pub(crate) preferred: BTreeMap<String, Option<String>>,
-}
-
-impl CredentialOptions {
-    /// Checks that the document has the schemes that options name.
-    pub(crate) fn check(&self, document: &Document) -> Result<(), OpenApiError> {
-        let known = || schemes_in(document).map(|(name, _)| name.as_str());
-        let noun = "security scheme";
-        all_known(noun, "--secret", self.secrets.keys(), known())?;
-        all_known(noun, "--security", self.preferred.keys(), known())
-    }
+/// Checks that the document has the schemes that options name.
+pub(crate) fn check(options: &OpenApiOptions, document: &Document) -> Result<(), OpenApiError> {
+    let known = || schemes_in(document).map(|(name, _)| name.as_str());
+    let noun = "security scheme";
+    all_known(noun, "--secret", options.secrets.keys(), known())?;
+    all_known(noun, "--security", options.security.keys(), known())
 }
 
 /// The credentials of the schemes of a document, or why a scheme has none.
@@ -50,7 +37,7 @@ pub(crate) fn needs_of(
     operation: &Operation,
     document: &Document,
     credentials: &Known,
-    options: &CredentialOptions,
+    options: &OpenApiOptions,
 ) -> Result<(Needs, Option<String>), String> {
     if options.bearer.is_some() {
         return Ok((Needs::from([(BEARER.to_owned(), Vec::new())]), None));
@@ -58,7 +45,7 @@ pub(crate) fn needs_of(
     let is_known = |scheme: &String| matches!(credentials.get(scheme), Some(Ok(_)));
     let own = operation.object.get("security");
     let Some(listed) = own.or_else(|| document.root().get("security")) else {
-        let chosen = options.preferred.keys().filter(|it| is_known(it));
+        let chosen = options.security.keys().filter(|it| is_known(it));
         let chosen = chosen.map(|scheme| (scheme.clone(), Vec::new()));
         return Ok((chosen.collect(), None));
     };
@@ -68,7 +55,7 @@ pub(crate) fn needs_of(
     let is_possible = |needs: &&Needs| needs.keys().all(is_known);
     let is_preferred = |needs: &&Needs| {
         let mut schemes = needs.keys();
-        !needs.is_empty() && schemes.all(|scheme| options.preferred.contains_key(scheme))
+        !needs.is_empty() && schemes.all(|scheme| options.security.contains_key(scheme))
     };
     let possible: Vec<&Needs> = alternatives.iter().filter(is_possible).collect();
     let chosen = possible.iter().find(|it| is_preferred(it));
@@ -127,7 +114,7 @@ pub(crate) fn credentials_in(
     document: &Document,
     toolkit: &str,
     base: &str,
-    options: &CredentialOptions,
+    options: &OpenApiOptions,
 ) -> Known {
     if let Some(secret) = &options.bearer {
         let credential = bearer(secret.clone());
@@ -138,7 +125,7 @@ pub(crate) fn credentials_in(
         let (named, made) = (options.secrets.get(name), secret_id(toolkit, name));
         let is_reserved = named.is_none() && RESERVED.split(' ').any(|it| matches(it, &made));
         let secret = named.unwrap_or(&made).clone();
-        let flow = options.preferred.get(name).and_then(Option::as_deref);
+        let flow = options.security.get(name).and_then(Option::as_deref);
         let credential = match scheme["type"].as_str() {
             Some("oauth2") => of_flows(scheme, toolkit, &secret, base, flow),
             _ => credential_of(scheme, secret),

@@ -1,53 +1,39 @@
 //! The URL of an API, which the owner chooses, never a model.
 
-use std::collections::BTreeMap;
-
+use lambda_tools_schema::document::Document;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use crate::{OpenApiError, document::Document, error::all_known, operation::Operation};
+use crate::{OpenApiError, OpenApiOptions, error::all_known, operation::Operation};
 
-/// The owner's options for servers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ServerOptions {
-    /// Where the document comes from, which relative URLs of servers are relative to.
-    pub(crate) document_url: Option<String>,
-    pub(crate) base_url: Option<String>,
-    /// Other hosts to which requests may go.
-    pub(crate) hosts: Vec<String>,
-    pub(crate) variables: BTreeMap<String, String>,
-}
-
-impl ServerOptions {
-    /// Checks that the document has the hosts and variables that options name.
-    pub(crate) fn check(&self, document: &Document) -> Result<(), OpenApiError> {
-        let operations = Operation::all(document);
-        let own = operations.iter().flat_map(|it| [it.object, it.item]);
-        let own = own.filter_map(|it| it.get("servers"));
-        let all = own.chain([&document.root()["servers"]]);
-        let all: Vec<_> = all.filter_map(Value::as_array).flatten().collect();
-        let variables = all.iter().filter_map(|it| it["variables"].as_object());
-        let variables = variables.flat_map(Map::keys).map(String::as_str);
-        let urls = all.iter().filter_map(|it| it["url"].as_str());
-        let templates = urls.flat_map(|it| it.split('{').skip(1));
-        let templates = templates.filter_map(|it| it.split_once('}'));
-        let variables = variables.chain(templates.map(|(name, _)| name));
-        let named = self.variables.keys();
-        all_known("server variable", "--server-variable", named, variables)?;
-        let hosts = all.iter().filter_map(|it| {
-            let url = filled(it["url"].as_str()?, &it["variables"], self).ok()?;
-            host_of(&resolved(Some("https://relative.invalid"), &url)?)
-        });
-        let hosts: Vec<_> = hosts.collect();
-        let hosts = hosts.iter().map(String::as_str);
-        all_known("host", "--host", &self.hosts, hosts)
-    }
+/// Checks that the document has the hosts and variables that options name.
+pub(crate) fn check(options: &OpenApiOptions, document: &Document) -> Result<(), OpenApiError> {
+    let operations = Operation::all(document);
+    let own = operations.iter().flat_map(|it| [it.object, it.item]);
+    let own = own.filter_map(|it| it.get("servers"));
+    let all = own.chain([&document.root()["servers"]]);
+    let all: Vec<_> = all.filter_map(Value::as_array).flatten().collect();
+    let variables = all.iter().filter_map(|it| it["variables"].as_object());
+    let variables = variables.flat_map(Map::keys).map(String::as_str);
+    let urls = all.iter().filter_map(|it| it["url"].as_str());
+    let templates = urls.flat_map(|it| it.split('{').skip(1));
+    let templates = templates.filter_map(|it| it.split_once('}'));
+    let variables = variables.chain(templates.map(|(name, _)| name));
+    let named = options.server_variables.keys();
+    all_known("server variable", "--server-variable", named, variables)?;
+    let hosts = all.iter().filter_map(|it| {
+        let url = filled(it["url"].as_str()?, &it["variables"], options).ok()?;
+        host_of(&resolved(Some("https://relative.invalid"), &url)?)
+    });
+    let hosts: Vec<_> = hosts.collect();
+    let hosts = hosts.iter().map(String::as_str);
+    all_known("host", "--host", &options.hosts, hosts)
 }
 
 /// Returns the URL that paths are appended to.
 pub(crate) fn base_url(
     document: &Document,
-    options: &ServerOptions,
+    options: &OpenApiOptions,
 ) -> Result<String, OpenApiError> {
     if let Some(url) = &options.base_url {
         return checked(url).map_err(OpenApiError::new);
@@ -79,7 +65,7 @@ pub(crate) fn base_url(
 pub(crate) fn own_url(
     operation: &Operation,
     base: &str,
-    options: &ServerOptions,
+    options: &OpenApiOptions,
 ) -> Result<Option<String>, String> {
     let of = |object: &Map<String, Value>| object.get("servers").cloned();
     let Some(servers) = of(operation.object).or_else(|| of(operation.item)) else {
@@ -127,7 +113,7 @@ pub(crate) fn resolved(base: Option<&str>, url: &str) -> Option<String> {
 fn urls_in(
     servers: &Value,
     base: Option<&str>,
-    options: &ServerOptions,
+    options: &OpenApiOptions,
 ) -> Result<Vec<String>, String> {
     let servers = servers.as_array().into_iter().flatten();
     let urls = servers.filter_map(|server| {
@@ -139,14 +125,18 @@ fn urls_in(
 }
 
 /// Replaces the variables of a URL.
-fn filled(url: &str, variables: &Value, options: &ServerOptions) -> Result<String, String> {
+fn filled(url: &str, variables: &Value, options: &OpenApiOptions) -> Result<String, String> {
     let mut url = url.to_owned();
     let declared = |name: &String| variables.get(name).is_some();
-    for (name, value) in options.variables.iter().filter(|(name, _)| !declared(name)) {
+    for (name, value) in options
+        .server_variables
+        .iter()
+        .filter(|(name, _)| !declared(name))
+    {
         url = url.replace(&format!("{{{name}}}"), value);
     }
     for (name, variable) in variables.as_object().into_iter().flatten() {
-        let chosen = options.variables.get(name).map(String::as_str);
+        let chosen = options.server_variables.get(name).map(String::as_str);
         let value = chosen.or_else(|| variable["default"].as_str());
         let value = value.unwrap_or_default();
         let values = variable["enum"].as_array();

@@ -37,8 +37,10 @@ pub fn server(tools: Vec<Tool>) -> Result<Server, BuildError> {
         "The five tools of the specifications: a calculator, a doorbell, the time, Gmail \
                  and Twilio's text messages.",
     );
-    let server = Server::new(Toolkit::new(tools)?);
-    Ok(server.info(info))
+    let server = Server::new(Toolkit::new(tools)?).info(info);
+    #[cfg(feature = "deployed")]
+    let server = server.serve_openapi(true);
+    Ok(server)
 }
 
 /// The URLs of external APIs. Tests replace them with those of local servers.

@@ -3,12 +3,8 @@
 //! `tracing-subscriber`'s own JSON nests them in an object for the span, so a query for a
 //! `requestId` finds the line of the call, but not the lines logged by its tool.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Debug, Display},
-};
+use std::fmt::{self, Debug, Display};
 
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use tracing::{
     Event, Subscriber,
@@ -60,36 +56,34 @@ where
         let is_ours = target.starts_with("lambda_tools::");
         let is_request = target == REQUEST_TARGET;
         let mut fields = Fields {
-            values: Object(Vec::with_capacity(20)),
+            values: Map::with_capacity(20),
             reserved: if is_ours { &[] } else { &RESERVED },
             redacts: !is_request,
         };
         let level = event.metadata().level().as_str();
-        fields.values.insert("timestamp", time);
-        fields.values.insert("level", level);
+        fields.values.insert("timestamp".to_owned(), time.into());
+        fields.values.insert("level".to_owned(), level.into());
         event.record(&mut fields);
         let mut line = fields.values;
         // A request's line already has its own ids.
-        if !is_request || line.0.iter().all(|(name, _)| name != "requestId") {
+        if !is_request || !line.contains_key("requestId") {
             add_spans(context, &mut line);
         }
-        writer.write_str(&line.to_json()?)?;
+        writer.write_str(&to_json(&line)?)?;
         writer.write_char('\n')
     }
 }
 
 /// Adds the fields of our innermost span to those of the event, and the tool's own innermost span,
 /// if any.
-fn add_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Object)
+fn add_spans<S>(context: &FmtContext<'_, S, JsonFormatter>, line: &mut Map<String, Value>)
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     let mut tool_span = None;
     for span in context.event_scope().into_iter().flatten() {
         if CONTEXT_TARGETS.contains(&span.metadata().target()) {
-            for (name, value) in fields_of(&span) {
-                line.insert(name, value);
-            }
+            line.extend(fields_of(&span));
             break;
         }
         tool_span.get_or_insert(span);
@@ -97,7 +91,7 @@ where
     if let Some(span) = tool_span {
         let mut fields = Map::from_iter([("name".to_owned(), span.name().into())]);
         fields.extend(fields_of(&span));
-        line.insert("span", fields);
+        line.insert("span".to_owned(), fields.into());
     }
 }
 
@@ -119,7 +113,7 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
     ) -> fmt::Result {
         let mut all = Fields::of_span(Map::new());
         fields.record(&mut all);
-        writer.write_str(&all.values.to_json()?)
+        writer.write_str(&to_json(&all.values)?)
     }
 
     /// Adds fields that are recorded later; a new value replaces the old one of the same name.
@@ -130,38 +124,18 @@ impl<'writer> FormatFields<'writer> for JsonFormatter {
     ) -> fmt::Result {
         let mut all = Fields::of_span(decoded(&current.fields));
         fields.record(&mut all);
-        current.fields = all.values.to_json()?;
+        current.fields = to_json(&all.values)?;
         Ok(())
     }
 }
 
-/// The fields of a line or a span, in their order. They are so few that comparing names costs less than
-/// hashing one.
-struct Object(Vec<(Cow<'static, str>, Value)>);
-
-impl Object {
-    fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
-        let (name, value) = (name.into(), value.into());
-        match self.0.iter_mut().find(|(it, _)| *it == name) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((name, value)),
-        }
-    }
-
-    fn to_json(&self) -> Result<String, fmt::Error> {
-        serde_json::to_string(self).map_err(|_| fmt::Error)
-    }
-}
-
-impl Serialize for Object {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
+fn to_json(fields: &Map<String, Value>) -> Result<String, fmt::Error> {
+    serde_json::to_string(fields).map_err(|_| fmt::Error)
 }
 
 /// The fields of an event or a span.
 struct Fields {
-    values: Object,
+    values: Map<String, Value>,
     reserved: &'static [&'static str],
     /// True if a tool may have logged secrets in these fields.
     redacts: bool,
@@ -169,9 +143,8 @@ struct Fields {
 
 impl Fields {
     fn of_span(values: Map<String, Value>) -> Self {
-        let values = values.into_iter().map(|(name, value)| (name.into(), value));
         Self {
-            values: Object(values.collect()),
+            values,
             reserved: &["name"],
             redacts: true,
         }
@@ -181,11 +154,11 @@ impl Fields {
         let name = field.name();
         let name = name.strip_prefix("r#").unwrap_or(name);
         let name = if self.reserved.contains(&name) {
-            format!("field.{name}").into()
+            format!("field.{name}")
         } else {
-            Cow::Borrowed(name)
+            name.to_owned()
         };
-        self.values.insert(name, value);
+        self.values.insert(name, value.into());
     }
 
     /// Redacts numbers too: a secret may be a number.
@@ -232,7 +205,9 @@ mod tests {
     use serde_json::json;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use crate::{Secret, observe::tests::Lines, secrets::stored};
+    use test_support::lines::Lines;
+
+    use crate::{Secret, secret::stored};
 
     /// Returns the lines that `log` prints, without their timestamps.
     fn printed(log: impl FnOnce()) -> Vec<Value> {

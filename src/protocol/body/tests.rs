@@ -36,8 +36,8 @@ async fn no_chunk_of_many_is_lost_when_the_call_ends() {
         }
         response("last")
     };
-    let body = streamed(chunks(sent), Box::pin(call)).await.unwrap();
-    let text = body.collect().await.unwrap().to_bytes();
+    let body = streamed(chunks(sent), Box::pin(call), Response::new).await;
+    let text = body.into_body().collect().await.unwrap().to_bytes();
     let last = "event: message\ndata: last\n\n";
     assert_eq!(text, format!("early{}{last}", "more".repeat(300)));
 }
@@ -54,7 +54,7 @@ async fn a_call_outlives_its_early_chunks() {
         }
         response("last")
     };
-    let body = streamed(chunks(sent), Box::pin(call)).await.unwrap();
-    let text = body.collect().await.unwrap().to_bytes();
+    let body = streamed(chunks(sent), Box::pin(call), Response::new).await;
+    let text = body.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(text, "earlyevent: message\ndata: last\n\n");
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderName;
+use http::{HeaderName, Request};
 
 use super::{
     McpCodec,
@@ -13,12 +13,13 @@ use super::{
     transport::Revision,
 };
 use crate::{
+    arrival::Invocation,
     call::{Background, Call},
     observe::request_log::RequestNames,
     protocol::{
-        admission::AppState,
+        app::AppState,
         codec::{EncodedRequest, Operation},
-        driver::{self, EventCall},
+        driver::{self, Admission},
         idempotency_key::{id_in, idempotency_key},
         json::{self, JsonError, JsonScope},
         refusal::Refusal,
@@ -34,12 +35,18 @@ pub(crate) struct GatewayCall {
 }
 
 /// Answers a call.
-pub(crate) async fn answer(app: &Arc<AppState>, gateway: GatewayCall, call: EventCall) -> Bytes {
+pub(crate) async fn answer(
+    app: &Arc<AppState>,
+    gateway: GatewayCall,
+    request: Request<Bytes>,
+    admission: Admission,
+    invocation: Invocation,
+) -> Bytes {
     let codec = McpCodec {
         gateway: Some(gateway),
-        ..McpCodec::new(&app.info)
+        ..McpCodec::default()
     };
-    driver::answer(app, codec, "agentcore", call).await
+    driver::answer(app, codec, "agentcore", request, admission, invocation).await
 }
 
 /// Returns the format of the result. The gateway names no revision, and the fields that 2026-07-28
@@ -58,12 +65,11 @@ pub(super) fn decode(
     gateway: &GatewayCall,
     format: &mut McpFormat,
 ) -> Operation {
-    let call_id = idempotency_key(request.headers);
-    let operation = operation_of(request, gateway, call_id.clone(), format);
+    let operation = operation_of(request, gateway, format);
     operation.unwrap_or_else(|refusal| {
         let names = RequestNames {
             tool: Some(gateway.tool.clone()),
-            call_id: call_id.unwrap_or_default(),
+            call_id: idempotency_key(request.headers).unwrap_or_default(),
             trace_id: None,
         };
         Operation::Reject(refusal, names)
@@ -73,10 +79,9 @@ pub(super) fn decode(
 fn operation_of(
     request: &EncodedRequest<'_>,
     gateway: &GatewayCall,
-    call_id: Result<Option<String>, String>,
     format: &mut McpFormat,
 ) -> Result<Operation, Refusal> {
-    let call_id = call_id.map_err(refused)?;
+    let call_id = idempotency_key(request.headers).map_err(refused)?;
     let user = gateway.user_header.as_ref();
     let user = user.map(|header| id_in(request.headers, header, header.as_str(), &[]));
     let user = user.transpose().map_err(refused)?.flatten();

@@ -7,13 +7,13 @@ use std::{borrow::Cow, sync::OnceLock};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-use super::{format::McpFormat, response::Meta, schema};
+use super::{format::McpFormat, response::Meta};
 use crate::{
     ToolDefinition,
     arrival::encoded_size,
     json::JsonObject,
     protocol::listed_tools::ListedTools,
-    tool::{parts::ToolParts, repeats::RepeatPolicy, toolkit::ToolEntry},
+    tool::{parts::ToolParts, repeats::RepeatPolicy, schema::portable, toolkit::ToolEntry},
     wire::mcp::{REQUIREMENTS, TOOL_ID, TOOL_VERSION},
 };
 
@@ -59,7 +59,7 @@ fn encode(entry: &ToolEntry) -> String {
     let tool = &entry.tool;
     let definition = ToolDefinition::of(&entry.id, tool);
     let (input_schema, note) =
-        schema::input(definition.input_schema, tool.input.is_draft_7_literal());
+        portable::input(definition.input_schema, tool.input.is_draft_7_literal());
     let description = match note {
         Some(note) => format!("{}\n\n{note}", definition.description),
         None => definition.description,
@@ -73,7 +73,7 @@ fn encode(entry: &ToolEntry) -> String {
     // A tool with an output schema must send structured content, but content is not structured.
     if !definition.output_schema.is_null() && !tool.returns_content {
         let is_draft_7 = tool.output.is_draft_7_literal();
-        listed["outputSchema"] = schema::output(definition.output_schema, is_draft_7);
+        listed["outputSchema"] = portable::output(definition.output_schema, is_draft_7);
     }
     let annotations = annotations_of(tool);
     if !annotations.is_empty() {

@@ -6,10 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Failure,
+    Challenge, Failure,
     call::rejection::UnmetRequirements,
-    idempotency::fingerprint::digest_of,
-    oauth::Challenge,
+    idempotency::digest_of,
     protocol::json::{
         self,
         JsonScope::{self, Fields, Scalar, Whole},

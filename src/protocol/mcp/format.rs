@@ -5,8 +5,11 @@ use std::sync::Arc;
 use http::HeaderMap;
 use serde_json::value::RawValue;
 
-use super::{elicitation::Elicitation, progress::ProgressStream, schema, transport::Revision};
-use crate::{protocol::jsonrpc::RpcId, tool::parts::ToolParts};
+use super::{elicitation::Elicitation, progress::ProgressStream, transport::Revision};
+use crate::{
+    protocol::jsonrpc::RpcId,
+    tool::{parts::ToolParts, schema::portable},
+};
 
 /// The format of a response, as its request determines it.
 #[derive(Default)]
@@ -47,7 +50,7 @@ impl OutputKind {
     pub(super) fn of(tool: &ToolParts) -> Self {
         if tool.returns_content {
             Self::Content
-        } else if schema::is_object(tool.output.value()) {
+        } else if portable::is_object(tool.output.value()) {
             Self::Object
         } else {
             Self::Other

@@ -33,22 +33,23 @@ const NO_TOKEN: &str =
 
 /// Returns the status and the body of a refusal.
 pub(super) fn encode_refusal(format: &McpFormat, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
-    match actionable(refusal) {
-        Err(response) if format.is_bare => {
-            let mut text = match refusal {
-                Refusal::Unauthenticated(..) => NO_TOKEN.to_owned(),
-                _ => response.error.message,
-            };
-            if let Some(seconds) = refusal.retry_after() {
-                let wait = in_words(Duration::from_secs(seconds));
-                text = format!("{text} Try again in {wait}.");
-            }
-            let result = CallResult::error(format, &text, Meta::default());
-            (StatusCode::OK, encode(format, &result))
-        }
-        Err(response) => (response.status, encode_error(format, &response.error)),
-        Ok(rejection) => (StatusCode::OK, encode_rejection(format, rejection)),
+    let error = match error_of(refusal) {
+        Ok(error) => error,
+        Err(rejection) => return (StatusCode::OK, encode_rejection(format, rejection)),
+    };
+    if !format.is_bare {
+        return (error.status, encode_error(format, &error.error));
     }
+    let mut text = match refusal {
+        Refusal::Unauthenticated(..) => NO_TOKEN.to_owned(),
+        _ => error.error.message,
+    };
+    if let Some(seconds) = refusal.retry_after() {
+        let wait = in_words(Duration::from_secs(seconds));
+        text = format!("{text} Try again in {wait}.");
+    }
+    let result = CallResult::error(format, &text, Meta::default());
+    (StatusCode::OK, encode(format, &result))
 }
 
 fn encode_rejection(format: &McpFormat, rejection: &Rejection) -> Vec<u8> {
@@ -108,11 +109,11 @@ fn text_of_rejection(format: &McpFormat, rejection: &Rejection) -> String {
     }
 }
 
-/// Returns the rejection that a model can act on, or else the JSON-RPC error.
-fn actionable(refusal: &Refusal) -> Result<&Rejection, ErrorResponse> {
+/// Returns the JSON-RPC error of a refusal, or the rejection that a model can act on.
+fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
     let wording = || Wording::of(refusal).into_detail();
     let new = |status, code| ErrorResponse::new(status, code, wording());
-    Err(match refusal {
+    Ok(match refusal {
         // Codes outside of JSON-RPC's range are the application's own.
         Refusal::Unauthenticated(_, None) => new(StatusCode::UNAUTHORIZED, 401),
         Refusal::Unauthenticated(_, Some(_)) => {
@@ -141,7 +142,7 @@ fn actionable(refusal: &Refusal) -> Result<&Rejection, ErrorResponse> {
                 let message = format!("{}.", Wording::of(refusal).message);
                 ErrorResponse::new(StatusCode::OK, INTERNAL_ERROR, message)
             }
-            other => return Ok(other),
+            other => return Err(other),
         },
     })
 }

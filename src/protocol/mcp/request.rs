@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{
     McpCodec,
     catalogue::pages,
+    discovery,
     elicitation::Elicitation,
     format::{McpFormat, OutputKind},
     progress::ProgressStream,
@@ -29,9 +30,8 @@ use crate::{
         idempotency_key::idempotency_key,
         json::JsonScope::{self, Fields, Scalar, Whole},
         jsonrpc::{
-            self, INVALID_PARAMS, METHOD_NOT_FOUND, id_anywhere_in, id_in, message_in, text_in,
+            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, message_in, params_in, text_in,
         },
-        listed_tools::ListedTools,
     },
     text::LONGEST_ID,
     wire::{jsonrpc::VERSION as JSONRPC_VERSION, mcp::CALL_ID},
@@ -83,7 +83,7 @@ pub(super) fn decode(
 
 /// Returns true for a `ping`.
 pub(super) fn is_ping(body: &[u8]) -> bool {
-    let method = message_in(body).ok().and_then(|it| it.method);
+    let method = message_in(body, &mut None).ok().and_then(|it| it.method);
     method.and_then(text_in).is_some_and(|it| it == "ping")
 }
 
@@ -105,19 +105,19 @@ fn operation_of(
     format.revision = Some(revision);
     format.server_info = revision
         .is_modern()
-        .then(|| Arc::clone(codec.server_info()));
+        .then(|| Arc::clone(codec.server_info(&request.app.info)));
     names.tool = params["name"].as_str().map(str::to_owned);
     format.trace = trace_headers_in(&meta);
     let body = match (&*method, revision.is_modern()) {
         ("tools/call", _) => return call(request, format, names.tool.as_deref(), params, meta),
-        ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.engine.has_tasks() => {
+        ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.app.engine.has_tasks() => {
             return tasks::decode(request, format, &method, &params, &meta);
         }
         ("tools/list", _) => return list(request, codec, format, &params),
-        ("server/discover", true) => codec.discovery(format, request.engine),
+        ("server/discover", true) => discovery(format, request.app),
         ("initialize", false) => {
             format.revision = Some(revision_for(&params)?);
-            codec.initialization(format, request.engine)
+            codec.initialization(format, request.app)
         }
         ("ping", false) => response::encode(format, &json!({})),
         (_, is_modern) => {
@@ -138,19 +138,8 @@ fn message_of(
     request: &EncodedRequest<'_>,
     format: &mut McpFormat,
 ) -> Result<Option<(String, Value)>, ErrorResponse> {
-    let body = request.body;
-    let message = message_in(body).map_err(|(code, detail)| {
-        format.id = id_anywhere_in(body);
-        ErrorResponse::bad_request(code, detail)
-    })?;
-    let id = message.id.filter(|id| id_in(id).is_some());
-    format.id = id.map(ToOwned::to_owned);
-    let invalid = |detail: &str| ErrorResponse::invalid_request(detail);
-    if message.id.is_some() && id.is_none() {
-        return Err(invalid(
-            "'id' must be a string or a number of at most 256 bytes.",
-        ));
-    }
+    let message = message_in(request.body, &mut format.id)?;
+    let invalid = |detail: &str| ErrorResponse::bad_request(INVALID_REQUEST, detail);
     let version = message.jsonrpc.and_then(text_in);
     if version.is_none_or(|it| it != JSONRPC_VERSION) {
         return Err(invalid("'jsonrpc' must be \"2.0\"."));
@@ -162,10 +151,19 @@ fn message_of(
     let Some(method) = message.method.and_then(text_in) else {
         return Err(invalid("'method' must be a string."));
     };
-    if id.is_none() {
+    if message.id.is_none() {
         return Ok(None);
     }
-    let params = params_in(message.params.map(RawValue::get), request.max_values)?;
+    let params = match message.params {
+        None => json!({}),
+        Some(params) if params.get().starts_with('{') => {
+            params_in(params, &PARAMS, request.max_values)?
+        }
+        Some(_) => {
+            let detail = "'params' must be an object.";
+            return Err(ErrorResponse::bad_request(INVALID_PARAMS, detail));
+        }
+    };
     Ok(Some((method, params)))
 }
 
@@ -180,19 +178,6 @@ fn trace_headers_in(meta: &Value) -> Option<Box<HeaderMap>> {
     parent.filter(|it| is_traceparent(it))?;
     let headers = [header("traceparent"), header("tracestate")];
     Some(Box::new(headers.into_iter().flatten().collect()))
-}
-
-/// Reads the params of a request. Without any, they are an empty object.
-fn params_in(params: Option<&str>, max_values: usize) -> Result<Value, ErrorResponse> {
-    let Some(params) = params else {
-        return Ok(json!({}));
-    };
-    if !params.starts_with('{') {
-        let detail = "'params' must be an object.";
-        return Err(ErrorResponse::bad_request(INVALID_PARAMS, detail));
-    }
-    jsonrpc::params_in(params, &PARAMS, max_values)
-        .map_err(|(code, detail)| ErrorResponse::bad_request(code, detail))
 }
 
 /// Returns the revision for `initialize`: the client's if it is a supported legacy one, else the
@@ -212,9 +197,7 @@ fn list(
     format: &mut McpFormat,
     params: &Value,
 ) -> Result<Operation, ErrorResponse> {
-    let engine = request.engine;
-    let tools = ListedTools::new(&engine.toolkit, &engine.auth, None, None);
-    let pages = pages(&codec.pages, &tools);
+    let pages = pages(&codec.pages, &request.app.listed_tools(None, None));
     let cursor = &params["cursor"];
     if !cursor.is_null() {
         let page = cursor.as_str().and_then(|it| it.parse().ok());

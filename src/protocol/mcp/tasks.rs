@@ -68,8 +68,7 @@ pub(super) fn decode(
     };
     let id = params["taskId"].as_str().and_then(TaskId::parse);
     let id = id.ok_or_else(unknown)?;
-    let engine = Arc::clone(request.engine);
-    let largest = request.max_response_size;
+    let engine = Arc::clone(&request.app.engine);
     let (name, shows, cancels) = match method {
         "tasks/get" => ("tasks/get", true, false),
         "tasks/cancel" => ("tasks/cancel", false, true),
@@ -81,7 +80,7 @@ pub(super) fn decode(
         server_info: format.server_info.clone(),
         ..McpFormat::default()
     };
-    let reply = move |found| {
+    let reply = move |found, largest| {
         let error = match found {
             Ok(Some(task)) => {
                 let entry = engine.tool_of(&task);

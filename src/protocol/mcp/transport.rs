@@ -8,7 +8,10 @@ use http::{
 };
 use serde_json::{Value, json};
 
-use crate::protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
+use crate::{
+    observe::spans::single,
+    protocol::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, RpcError},
+};
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
@@ -32,6 +35,14 @@ pub(super) struct ErrorResponse {
     pub(super) error: RpcError,
 }
 
+/// The message cannot be read.
+impl From<RpcError> for ErrorResponse {
+    fn from(error: RpcError) -> Self {
+        let status = StatusCode::BAD_REQUEST;
+        Self { status, error }
+    }
+}
+
 impl ErrorResponse {
     pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
         let error = RpcError::new(code, message);
@@ -41,10 +52,6 @@ impl ErrorResponse {
     /// Creates a 400 for a request that violates the transport's rules.
     pub(super) fn bad_request(code: i32, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
-    }
-
-    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
-        Self::bad_request(INVALID_REQUEST, message)
     }
 
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
@@ -102,6 +109,12 @@ impl Revision {
         }
     }
 
+    /// Returns the names of the revisions without a handshake.
+    pub(super) fn modern() -> Vec<&'static str> {
+        let modern = Self::ALL.into_iter().filter(|it| it.is_modern());
+        modern.map(Self::as_str).collect()
+    }
+
     /// Returns true for revisions without a handshake: each request carries its revision and its
     /// client's capabilities.
     pub(super) fn is_modern(self) -> bool {
@@ -116,10 +129,9 @@ pub(super) fn supports_tasks(capabilities: &Value) -> bool {
 
 /// Rejects a client that does not accept JSON, or does not send it.
 pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    let json = ["application/json", "application/*"];
-    let accepts_json = !headers.contains_key(ACCEPT) || accepts(headers, &json);
     let refuse = |status, detail: &str| Err(ErrorResponse::new(status, INVALID_REQUEST, detail));
-    if !accepts_json {
+    let json = ["application/json", "application/*"];
+    if headers.contains_key(ACCEPT) && !accepts(headers, &json) {
         let detail = "The Accept header must include application/json.";
         return refuse(StatusCode::NOT_ACCEPTABLE, detail);
     }
@@ -133,18 +145,11 @@ pub(super) fn check_media_types(headers: &HeaderMap) -> Result<(), ErrorResponse
 
 /// Returns true if a client accepts one of these media types, or all of them.
 pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
-    let mut values = headers.get_all(ACCEPT).iter();
-    values.any(|value| {
-        let mut ranges = value
-            .to_str()
-            .unwrap_or_default()
-            .split(',')
-            .map(media_type);
-        ranges.any(|range| {
-            let is_range = |it: &&str| it.eq_ignore_ascii_case(range);
-            range == "*/*" || types.iter().any(is_range)
-        })
-    })
+    let values = headers.get_all(ACCEPT).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let mut ranges = values.flat_map(|value| value.split(',')).map(media_type);
+    let is_accepted = |range| types.iter().any(|it| it.eq_ignore_ascii_case(range));
+    ranges.any(|range| range == "*/*" || is_accepted(range))
 }
 
 /// Returns a media type without its parameters.
@@ -160,7 +165,7 @@ pub(super) fn revision_of(
     params: &Value,
     meta: &Value,
 ) -> Result<Revision, ErrorResponse> {
-    let header = header_text(headers, &VERSION_HEADER);
+    let header = single(headers, &VERSION_HEADER);
     let named = &meta[VERSION];
     if named.is_null() {
         match header.map(Revision::parse) {
@@ -170,10 +175,11 @@ pub(super) fn revision_of(
             Some(Some(_)) => {}
             Some(None) => {
                 let served = Revision::ALL.map(Revision::as_str).join(", ");
-                return Err(ErrorResponse::invalid_request(format!(
+                let detail = format!(
                     "The version in the header MCP-Protocol-Version is not supported; the supported \
                      versions are {served}."
-                )));
+                );
+                return Err(ErrorResponse::bad_request(INVALID_REQUEST, detail));
             }
         }
     }
@@ -192,10 +198,8 @@ pub(super) fn revision_of(
     match Revision::parse(version) {
         Some(revision) if revision.is_modern() => Ok(revision),
         _ => {
-            let modern = Revision::ALL.into_iter().filter(|it| it.is_modern());
-            let supported: Vec<_> = modern.map(Revision::as_str).collect();
             let detail = "This version of the protocol is not supported.";
-            let data = json!({"supported": supported, "requested": version});
+            let data = json!({"supported": Revision::modern(), "requested": version});
             Err(ErrorResponse::bad_request(UNSUPPORTED_VERSION, detail).data(data))
         }
     }
@@ -218,10 +222,10 @@ fn check_headers(
         }
         _ => None,
     };
-    let has_name = |name| repeats(header_text(headers, &NAME_HEADER), name);
+    let has_name = |name| repeats(single(headers, &NAME_HEADER), name);
     let mismatched = if !repeats(version_header, version) {
         "MCP-Protocol-Version"
-    } else if !repeats(header_text(headers, &METHOD_HEADER), method) {
+    } else if !repeats(single(headers, &METHOD_HEADER), method) {
         "Mcp-Method"
     } else if !name.is_none_or(has_name) {
         "Mcp-Name"
@@ -243,7 +247,7 @@ pub(super) fn check_arguments(
         };
         let header = HeaderName::try_from(format!("mcp-param-{suffix}"));
         let sent = header.as_ref().ok().filter(|it| headers.contains_key(*it));
-        let sent = sent.map(|it| header_text(headers, it));
+        let sent = sent.map(|it| single(headers, it));
         let matches = match (&input[name], sent) {
             (Value::Null, sent) => sent.is_none(),
             (_, None) => false,
@@ -273,14 +277,4 @@ fn repeats(header: Option<&str>, text: &str) -> bool {
                 .is_ok_and(|it| it == text.as_bytes()),
         }
     })
-}
-
-/// Returns the trimmed value of a header that occurs once.
-pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    if values.next().is_some() {
-        return None;
-    }
-    value.to_str().ok().map(str::trim)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::{
-    ServerInfo, ToolDefinition,
+    ToolDefinition,
     json::JsonObject,
     protocol::{encoded_list::EncodedList, listed_tools::ListedTools},
     tool::schema::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Encodes the document of the `OpenTool` specification.
-pub(super) fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedList> {
+pub(super) fn encode(tools: &ListedTools<'_>) -> Arc<EncodedList> {
     let functions: Vec<_> = tools
         .newest()
         .map(|entry| function_of(ToolDefinition::of(&entry.id, &entry.tool)))
@@ -27,7 +27,7 @@ pub(super) fn encode(info: &ServerInfo, tools: &ListedTools<'_>) -> Arc<EncodedL
     if functions.is_empty() {
         return EncodedList::new("{}");
     }
-    EncodedList::of(&json!({"opentool": "1.0.0", "info": info, "functions": functions}))
+    EncodedList::of(&json!({"opentool": "1.0.0", "info": tools.info, "functions": functions}))
 }
 
 fn function_of(definition: ToolDefinition) -> Value {

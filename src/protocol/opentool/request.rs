@@ -12,8 +12,8 @@ use crate::{
         codec::{EncodedRequest, Operation, OwnRefusal},
         json::JsonScope,
         jsonrpc::{
-            INVALID_PARAMS, INVALID_REQUEST, MessageError, RpcError, RpcId, RpcMessage,
-            id_anywhere_in, id_in, message_in, params_in, text_in,
+            INVALID_PARAMS, INVALID_REQUEST, RpcError, RpcId, RpcMessage, id_in, message_in,
+            params_in, text_in,
         },
     },
     wire::jsonrpc::VERSION,
@@ -27,15 +27,15 @@ pub(super) type RpcFormat = Option<Box<RpcId>>;
 pub(super) fn call(request: &EncodedRequest<'_>, format: &mut RpcFormat) -> Operation {
     let mut names = RequestNames::default();
     let operation = operation_of(request, format, &mut names);
-    operation.unwrap_or_else(|(code, detail)| {
+    operation.unwrap_or_else(|error| {
         names.call_id = format.as_deref().and_then(id_in);
         Operation::Refuse(OwnRefusal {
-            status: match code {
+            status: match error.code {
                 INVALID_PARAMS => StatusCode::OK,
                 _ => StatusCode::BAD_REQUEST,
             },
-            body: encode_error(RpcError::new(code, &*detail), format.as_deref()),
-            detail,
+            detail: error.message.clone(),
+            body: encode_error(error, format.as_deref()),
             names,
         })
     })
@@ -46,25 +46,23 @@ fn operation_of(
     request: &EncodedRequest<'_>,
     format: &mut RpcFormat,
     names: &mut RequestNames,
-) -> Result<Operation, MessageError> {
-    let rpc = message_in(request.body).inspect_err(|_| {
-        *format = id_anywhere_in(request.body);
-    })?;
-    let invalid = |detail: &str| (INVALID_REQUEST, detail.to_owned());
-    let id = rpc
-        .id
-        .ok_or_else(|| invalid("The request has no id: notifications are not supported."))?;
-    let call_id = id_in(id)
-        .ok_or_else(|| invalid("'id' must be a string or a number of at most 256 bytes."))?;
-    *format = Some(id.to_owned());
+) -> Result<Operation, RpcError> {
+    let rpc = message_in(request.body, format)?;
+    let invalid = |detail: &str| RpcError::new(INVALID_REQUEST, detail);
+    let call_id = rpc.id.and_then(id_in);
+    if call_id.is_none() {
+        return Err(invalid(
+            "The request has no id: notifications are not supported.",
+        ));
+    }
     let method = method_of(&rpc).map_err(invalid)?;
     names.tool = Some(method.clone());
     let input = input_in(rpc.params, request.max_values)?;
     let Some(entry) = request.tool_named(&method) else {
-        return Ok(request.reject_unknown(method.clone(), &method, Some(call_id)));
+        return Ok(request.reject_unknown(method.clone(), &method, call_id));
     };
     // Some clients send an empty string for an unset id.
-    let call_id = Some(call_id).filter(|id| !id.is_empty());
+    let call_id = call_id.filter(|id| !id.is_empty());
     Ok(Operation::Call(Call::of_newest(entry, call_id, input)))
 }
 
@@ -79,17 +77,17 @@ fn method_of(request: &RpcMessage<'_>) -> Result<String, &'static str> {
 }
 
 /// Parses the params of a request as an object.
-fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, MessageError> {
+fn input_in(params: Option<&RawValue>, max_values: usize) -> Result<Value, RpcError> {
     let Some(params) = params else {
         return Ok(Value::Object(serde_json::Map::new()));
     };
-    match params.get().as_bytes().first() {
-        Some(b'{') => {}
-        Some(b'[') => {
-            let detail = "'params' must be an object with named parameters.";
-            return Err((INVALID_PARAMS, detail.into()));
-        }
-        _ => return Err((INVALID_REQUEST, "'params' must be an object.".into())),
-    }
-    params_in(params.get(), &JsonScope::Whole, max_values)
+    let (code, detail) = match params.get().as_bytes().first() {
+        Some(b'{') => return params_in(params, &JsonScope::Whole, max_values),
+        Some(b'[') => (
+            INVALID_PARAMS,
+            "'params' must be an object with named parameters.",
+        ),
+        _ => (INVALID_REQUEST, "'params' must be an object."),
+    };
+    Err(RpcError::new(code, detail))
 }

@@ -22,7 +22,7 @@ use crate::{
             RpcError, RpcId,
         },
         refusal::Refusal,
-        wording::{self, CANNOT_ASK, INVALID_INPUT, MISDEFINED, Wording, clipped_name},
+        wording::{Wording, clipped_name},
     },
     text::clipped,
     tool::{output::Output, schema::ParameterErrors},
@@ -46,14 +46,7 @@ struct RpcResponse<'a, T> {
     jsonrpc: &'static str,
     result: T,
     error: Option<RpcError>,
-    id: ResponseId<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ResponseId<'a> {
-    Echoed(&'a RpcId),
-    Unknown(&'static str),
+    id: &'a RpcId,
 }
 
 pub(super) fn encode_outcome(outcome: &Outcome, id: Option<&RpcId>) -> Vec<u8> {
@@ -87,11 +80,12 @@ fn message_of(failure: &Failure) -> String {
 }
 
 fn encode(result: impl Serialize, error: Option<RpcError>, id: Option<&RpcId>) -> Vec<u8> {
+    let unknown = serde_json::from_str(r#""""#).expect("this is JSON");
     to_json(&RpcResponse {
         jsonrpc: jsonrpc::VERSION,
         result,
         error,
-        id: id.map_or(ResponseId::Unknown(""), ResponseId::Echoed),
+        id: id.unwrap_or(unknown),
     })
 }
 
@@ -130,34 +124,34 @@ fn code_of(rejection: &Rejection) -> i32 {
 }
 
 fn message_of_refusal(refusal: &Refusal) -> String {
-    let of_every_protocol = || Wording::of(refusal).into_detail();
+    let Wording { message, detail } = Wording::of(refusal);
     let rejection = match refusal {
         // The specification's text.
         Refusal::Unauthenticated(_, None) => {
             return "Please check API Key is VALID or NOT".to_owned();
         }
         Refusal::Unauthenticated(_, Some(_)) => {
-            let Wording { message, detail } = Wording::of(refusal);
             return format!("{message}. {}", detail.unwrap_or_default());
         }
-        Refusal::Undecided(_) => return wording::UNAVAILABLE.to_owned(),
+        Refusal::Undecided(_) => return message,
         Refusal::Rejected(rejection, _) => rejection,
-        _ => return of_every_protocol(),
+        _ => return detail.unwrap_or(message),
     };
     match rejection {
         Rejection::UnknownTool { qualified, closest } => unknown(qualified, closest.as_deref()),
-        Rejection::InvalidInput(errors) => invalid_params(errors),
-        Rejection::Unprotected(_) | Rejection::Uncounted(_) => wording::UNAVAILABLE.to_owned(),
-        _ if rejection.is_temporary() => wording::UNAVAILABLE.to_owned(),
+        Rejection::InvalidInput(errors) => invalid_params(&message, errors),
+        Rejection::Unprotected(_)
+        | Rejection::Uncounted(_)
+        | Rejection::Unauthorizable(_)
+        | Rejection::Misdefined { .. } => message,
+        _ if rejection.is_temporary() => message,
         Rejection::Missing(missing) => missing_requirements(missing),
-        Rejection::Misdefined { .. } => MISDEFINED.to_owned(),
         Rejection::CallIdReused => {
             "This id belongs to another call: an earlier call with the same id had different \
              arguments. Nothing was run; a new call needs a new id."
                 .to_owned()
         }
-        Rejection::Unauthorizable(_) => CANNOT_ASK.to_owned(),
-        _ => of_every_protocol(),
+        _ => detail.unwrap_or(message),
     }
 }
 
@@ -171,14 +165,14 @@ fn unknown(name: &str, closest: Option<&str>) -> String {
 }
 
 /// Lists every invalid parameter, not only the first.
-fn invalid_params(errors: &ParameterErrors) -> String {
+fn invalid_params(message: &str, errors: &ParameterErrors) -> String {
     /// The maximum length of the text, in bytes: parameter names are unbounded.
     const LONGEST: usize = 8000;
     let errors: Vec<_> = errors
         .iter()
         .map(|(path, error)| format!("{path}: {error}"))
         .collect();
-    let text = format!("{INVALID_INPUT}: {}", errors.join("; "));
+    let text = format!("{message}: {}", errors.join("; "));
     clipped(&text, LONGEST).into_owned()
 }
 

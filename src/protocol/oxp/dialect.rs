@@ -103,11 +103,8 @@ impl ListFormat {
 pub(super) fn check_header(headers: &HeaderMap) -> Result<(), Refusal> {
     let is_supported =
         |value: &http::HeaderValue| value.to_str().is_ok_and(|v| is_supported_version(v.trim()));
-    if headers.get_all(VERSION_HEADER).iter().all(is_supported) {
-        Ok(())
-    } else {
-        Err(unsupported_version())
-    }
+    let all_are = headers.get_all(VERSION_HEADER).iter().all(is_supported);
+    all_are.then_some(()).ok_or_else(unsupported_version)
 }
 
 /// Rejects an unsupported version in a `$schema`.
@@ -122,11 +119,7 @@ pub(super) fn check_schema(schema: Option<&str>) -> Result<(), Refusal> {
         Some(version) => is_supported_version(version),
         None => is_supported_document(schema),
     };
-    if is_supported {
-        Ok(())
-    } else {
-        Err(unsupported_version())
-    }
+    is_supported.then_some(()).ok_or_else(unsupported_version)
 }
 
 fn unsupported_version() -> Refusal {

@@ -31,13 +31,13 @@ const OXP_OPERATIONS: [&str; 4] = ["call_tool", "get_health", "get_openapi", "li
 
 /// Returns the document of a server that requires these credentials.
 pub(crate) fn document(info: &ServerInfo, toolkit: &Toolkit, auth: &Auth) -> Value {
-    document_of(info, &ListedTools::new(toolkit, auth, None, None))
+    document_of(&ListedTools::new(info, toolkit, auth, None, None))
 }
 
 /// Returns the document of a server with these tools.
-pub(super) fn document_of(info: &ServerInfo, tools: &ListedTools<'_>) -> Value {
+pub(super) fn document_of(tools: &ListedTools<'_>) -> Value {
     let mut document: Value = serde_json::from_str(BASE).expect("a test parses it");
-    document["info"] = json!(info);
+    document["info"] = json!(tools.info);
     // The default of the specification is the root of the host that the document comes from.
     let url = tools.server_url.unwrap_or("/");
     document["servers"] = json!([{"url": url}]);
@@ -142,8 +142,7 @@ fn add_security(document: &mut Value, auth: &Auth) {
         responses.and_then(|it| it.shift_remove("Unauthenticated"));
         return;
     }
-    let scopes: Vec<_> = required_scopes(auth, None).into_iter().collect();
-    document["security"] = alternatives(&schemes, &scopes);
+    document["security"] = alternatives(&schemes, &required_scopes(auth, None));
     for (_, path) in document["paths"].as_object_mut().into_iter().flatten() {
         for (_, operation) in path.as_object_mut().into_iter().flatten() {
             // A health check needs no credentials.
@@ -161,10 +160,9 @@ fn add_security(document: &mut Value, auth: &Auth) {
 
 /// Returns the requirement of a tool that needs more scopes than every call does.
 fn requirement(auth: &Auth, tool: &ToolParts) -> Option<Value> {
-    let all = required_scopes(auth, Some(tool));
+    let scopes = required_scopes(auth, Some(tool));
     let schemes = schemes_of(auth);
-    let has_own = all != required_scopes(auth, None);
-    let scopes: Vec<_> = all.into_iter().collect();
+    let has_own = scopes != required_scopes(auth, None);
     (has_own && !schemes.is_empty()).then(|| alternatives(&schemes, &scopes))
 }
 
@@ -176,9 +174,10 @@ fn required_scopes<'a>(auth: &'a Auth, tool: Option<&'a ToolParts>) -> BTreeSet<
 }
 
 /// Returns one requirement for each scheme: any of them is enough.
-fn alternatives(schemes: &[Scheme], scopes: &[&str]) -> Value {
+fn alternatives(schemes: &[Scheme], scopes: &BTreeSet<&str>) -> Value {
+    let none = BTreeSet::new();
     let alternative = |(name, _, has_scopes): &Scheme| {
-        let scopes = if *has_scopes { scopes } else { &[] };
+        let scopes = if *has_scopes { scopes } else { &none };
         json!({name: scopes})
     };
     schemes.iter().map(alternative).collect()
@@ -202,7 +201,7 @@ fn schemes_of(auth: &Auth) -> Vec<Scheme> {
     let own = auth.sign_in().map(|_| "");
     let issuers = own.into_iter().chain(auth.issuer_urls()).zip(1..);
     schemes.extend(issuers.map(|(url, number)| issuer_scheme(url, number)));
-    if auth.accepts_gateway {
+    if auth.accepts_gateway() {
         let key = json!({
             "type": "apiKey", "in": "header", "name": "Authorization",
             "description": "The credentials that API Gateway or AWS IAM checks.",
@@ -269,10 +268,10 @@ mod tests {
     fn the_document_names_the_url_of_the_request() {
         let toolkit = Toolkit::new([tool("A.B@1.0.0")]).unwrap();
         let (auth, info) = (Auth::none(), ServerInfo::default());
-        let codec = OxpCodec::new(&info);
+        let codec = OxpCodec::default();
         let [a, b] = ["https://a.example", "https://b.example/x"];
         for url in [Some(a), None, Some(b), Some(a)] {
-            let tools = ListedTools::new(&toolkit, &auth, url, None);
+            let tools = ListedTools::new(&info, &toolkit, &auth, url, None);
             let document = codec.list(&ListFormat::OpenApi.into(), &tools);
             let document: Value = serde_json::from_slice(document.body()).unwrap();
             assert_eq!(document["servers"][0]["url"], url.unwrap_or("/"));

@@ -145,7 +145,7 @@ fn selector_in(tool_id: &str, request: &EncodedRequest<'_>) -> Result<Selector, 
 fn id_for(text: &str, request: &EncodedRequest<'_>) -> Option<String> {
     let name = text.split_once('@').map_or(text, |(name, _)| name);
     let exact = request.tool_named(name);
-    let exact = exact.filter(|entry| request.engine.is_listed(entry, request.caller));
+    let exact = exact.filter(|entry| request.app.engine.is_listed(entry, request.caller));
     let entry = exact.or_else(|| {
         let closest = request.closest_name(name)?;
         request.tool_named(&closest)
@@ -180,13 +180,12 @@ fn opened(
 pub(super) fn single_tool(request: &EncodedRequest<'_>, format: &mut OxpFormat) -> Operation {
     format.dialect = Dialect::Path;
     let tool_id = tool_id_in(request.uri.path());
-    let call_id = idempotency_key(request.headers);
-    match call_of_single_tool(&tool_id, call_id.clone(), request) {
+    match call_of_single_tool(&tool_id, request) {
         Ok(call) => Operation::Call(Box::new(call)),
         Err(refusal) => {
             let names = RequestNames {
                 tool: Some(tool_id.into_owned()),
-                call_id: call_id.ok().flatten(),
+                call_id: idempotency_key(request.headers).unwrap_or_default(),
                 trace_id: None,
             };
             Operation::Reject(refusal, names)
@@ -194,18 +193,14 @@ pub(super) fn single_tool(request: &EncodedRequest<'_>, format: &mut OxpFormat) 
     }
 }
 
-fn call_of_single_tool(
-    tool_id: &str,
-    call_id: Result<Option<String>, String>,
-    request: &EncodedRequest<'_>,
-) -> Result<Call, Refusal> {
+fn call_of_single_tool(tool_id: &str, request: &EncodedRequest<'_>) -> Result<Call, Refusal> {
     let bytes = request.body;
     let input = Value::Object(match bytes.trim_ascii() {
         [] => JsonObject::new(),
         bytes => object(bytes, &Whole, request.max_values)?,
     });
     dialect::check_header(request.headers)?;
-    let call_id = call_id.map_err(not_understood)?;
+    let call_id = idempotency_key(request.headers).map_err(not_understood)?;
     let selector = selector_in(tool_id, request)?;
     Ok(Call {
         call_id,

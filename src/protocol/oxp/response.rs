@@ -27,16 +27,10 @@ struct CallToolResponse<'a> {
     call_id: &'a str,
     success: bool,
     duration: Number,
-    #[serde(flatten)]
-    result: ValueOrError<'a>,
-}
-
-/// `value` or `error`, never both.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ValueOrError<'a> {
-    Value(&'a Output),
-    Error(ToolErrorBody<'a>),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a Output>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ToolErrorBody<'a>>,
 }
 
 /// OXP 1.0, Tool Error.
@@ -61,15 +55,13 @@ struct Envelope<'a> {
 
 /// Encodes the body of a 200 response.
 pub(super) fn encode(dialect: Dialect, outcome: &Outcome) -> Vec<u8> {
-    let result = match &outcome.result {
-        Ok(value) => ValueOrError::Value(value),
-        Err(failure) => ValueOrError::Error(error_of(failure)),
-    };
+    let result = outcome.result.as_ref();
     let response = CallToolResponse {
         call_id: &outcome.call_id,
-        success: outcome.result.is_ok(),
+        success: result.is_ok(),
         duration: milliseconds(outcome.duration),
-        result,
+        value: result.ok(),
+        error: result.err().map(error_of),
     };
     match dialect.schema() {
         None => to_json(&response),

@@ -20,7 +20,7 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
-use lambda_http::lambda_runtime::{Config, Context, Diagnostic};
+use lambda_http::lambda_runtime::{Context, Diagnostic};
 use tokio::net::TcpStream;
 
 use crate::{
@@ -59,33 +59,20 @@ pub(super) struct RuntimeApi {
     authority: Authority,
     /// The beginning of every path: not empty for cargo-lambda's emulator.
     base: String,
-    config: Arc<Config>,
     connection: Option<SendRequest<Body>>,
 }
 
 impl RuntimeApi {
     pub(super) fn from_environment() -> Result<Self, Error> {
-        let variable = |name: &str| env::var(name).unwrap_or_default();
-        // `Config::from_env` would panic if one is missing.
-        let config = Config {
-            function_name: variable("AWS_LAMBDA_FUNCTION_NAME"),
-            memory: variable("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
-                .parse()
-                .unwrap_or_default(),
-            version: variable("AWS_LAMBDA_FUNCTION_VERSION"),
-            log_stream: variable("AWS_LAMBDA_LOG_STREAM_NAME"),
-            log_group: variable("AWS_LAMBDA_LOG_GROUP_NAME"),
-        };
-        Self::new(&variable("AWS_LAMBDA_RUNTIME_API"), config)
+        Self::new(&env::var("AWS_LAMBDA_RUNTIME_API").unwrap_or_default())
     }
 
-    fn new(address: &str, config: Config) -> Result<Self, Error> {
+    fn new(address: &str) -> Result<Self, Error> {
         let invalid = || format!("AWS_LAMBDA_RUNTIME_API is not an address: {address}");
         let uri: Uri = address.parse().map_err(|_| invalid())?;
         Ok(Self {
             authority: uri.authority().ok_or_else(invalid)?.clone(),
             base: format!("{}/2018-06-01/runtime", uri.path().trim_end_matches('/')),
-            config: Arc::new(config),
             connection: None,
         })
     }
@@ -110,7 +97,7 @@ impl RuntimeApi {
         header(&DEADLINE)?;
         Ok(Event {
             body,
-            context: self.context(&request, &mut parts.headers),
+            context: context(&request, &mut parts.headers),
             id: InvocationId {
                 request,
                 invocation: parts.headers.get(INVOCATION_ID).cloned(),
@@ -128,21 +115,6 @@ impl RuntimeApi {
             parts,
             body.collect().await?.to_bytes(),
         ))
-    }
-
-    fn context(&self, request_id: &str, headers: &mut HeaderMap) -> Result<Context, Diagnostic> {
-        let config = Arc::clone(&self.config);
-        // `Context::new` would accept only objects of strings.
-        let sent = headers.remove(&CLIENT_CONTEXT);
-        let context = Context::new(request_id, config, headers);
-        let mut context = context.map_err(|error| {
-            let message = format!("The invocation's context cannot be read: {error}");
-            diagnostic("UnsupportedContext", message)
-        })?;
-        if let Some(sent) = sent {
-            read_client_context(sent.as_bytes(), &mut context);
-        }
-        Ok(context)
     }
 
     /// Sends the response to an event, or the error that it failed with.
@@ -223,6 +195,21 @@ impl RuntimeApi {
     }
 }
 
+fn context(request_id: &str, headers: &mut HeaderMap) -> Result<Context, Diagnostic> {
+    // `Context::new` would accept only objects of strings.
+    let sent = headers.remove(&CLIENT_CONTEXT);
+    // Nothing reads the configuration of the function in the context.
+    let context = Context::new(request_id, Arc::default(), headers);
+    let mut context = context.map_err(|error| {
+        let message = format!("The invocation's context cannot be read: {error}");
+        diagnostic("UnsupportedContext", message)
+    })?;
+    if let Some(sent) = sent {
+        read_client_context(sent.as_bytes(), &mut context);
+    }
+    Ok(context)
+}
+
 async fn connect(authority: &Authority) -> Result<SendRequest<Body>, Error> {
     let host = authority.host().trim_matches(['[', ']']);
     let port = authority.port_u16().unwrap_or(80);
@@ -254,7 +241,7 @@ mod tests {
     async fn a_stream_that_fails_has_no_last_chunk_and_fails_nothing_else() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let mut api = RuntimeApi::new(&address, Config::default()).unwrap();
+        let mut api = RuntimeApi::new(&address).unwrap();
         let failure = async {
             sleep(Duration::from_millis(20)).await;
             Err("it broke")

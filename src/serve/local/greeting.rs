@@ -1,5 +1,5 @@
 //! The start-up lines: the server's address, and a sample call to paste, which is generated from a
-//! tool's own schema so that the first try succeeds.
+//! tool's own schema.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,9 @@ pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&
     if server.explorer.unwrap_or_default() {
         lines.push(format!("Explore and try the tools: {url}/"));
     }
-    for (method, path) in server.protocols.iter().flat_map(|it| it.routes()) {
+    let has_openapi = server.openapi.unwrap_or_default();
+    let routes = server.protocols.iter();
+    for (method, path) in routes.flat_map(|it| it.routes(has_openapi)) {
         lines.push(format!("  {:<4} {url}{path}", method.as_str()));
     }
     lines.push(callers(server, address));
@@ -82,18 +84,19 @@ fn commands(server: &Server, url: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the body of a call that the server would accept: of the first tool that only reads, or else
-/// of the least destructive one; of those, of the first one that needs no placeholders in its context.
-/// A server that `has_store` needs none for secrets. `None` if no input can be generated.
+/// Returns the body of a call with a valid input: of the first tool that only reads, or else of the
+/// least destructive one; of those, of the first one that requires nothing else from its calls. They
+/// bring no secrets to a server that `has_store`. `None` if no input can be generated.
 fn sample_of(toolkit: &Toolkit, has_store: bool) -> Option<String> {
     let mut entries: Vec<_> = toolkit.entries().iter().collect();
-    entries.sort_by_cached_key(|entry| {
-        let hints = &entry.tool.hints;
+    entries.sort_by_key(|entry| {
+        let (hints, needs) = (&entry.tool.hints, &entry.tool.requirements);
         let danger = hints.is_destructive.map_or(1, |it| 2 * u8::from(it));
-        let has_placeholders = !context_of(entry, has_store).is_null();
-        (hints.is_read_only != Some(true), danger, has_placeholders)
+        let needs_secret = !needs.secrets.is_empty() && !has_store;
+        let needs_more = needs.user_id || needs_secret || !needs.authorization.is_empty();
+        (hints.is_read_only != Some(true), danger, needs_more)
     });
-    let body = entries.into_iter().find_map(|it| body_of(it, has_store))?;
+    let body = entries.into_iter().find_map(body_of)?;
     // The body is printed in single quotes, and a document may have chosen its texts.
     let escape = |it: char| match it {
         '\'' => "'\\''".to_owned(),
@@ -103,38 +106,11 @@ fn sample_of(toolkit: &Toolkit, has_store: bool) -> Option<String> {
     Some(body.to_string().chars().map(escape).collect())
 }
 
-fn body_of(entry: &ToolEntry, has_store: bool) -> Option<Value> {
+fn body_of(entry: &ToolEntry) -> Option<Value> {
     let schema = &entry.tool.input;
     let input = example_of(schema.value(), guess)?;
     schema.check(&input, "input").ok()?.ok()?;
-    let mut body = json!({"tool_id": entry.id.to_string(), "input": input});
-    let context = context_of(entry, has_store);
-    if !context.is_null() {
-        body["context"] = context;
-    }
-    Some(body)
-}
-
-/// Returns placeholders for what the tool requires from the call; `null` for nothing.
-fn context_of(entry: &ToolEntry, has_store: bool) -> Value {
-    let requirements = &entry.tool.requirements;
-    let mut context = Value::Null;
-    if requirements.user_id {
-        context["user_id"] = json!("YOUR_USER");
-    }
-    let secrets = requirements.secrets.iter().filter(|_| !has_store);
-    let secrets = secrets.map(|it| json!({"id": it.id, "value": "YOUR_SECRET"}));
-    let tokens = requirements.authorization.iter();
-    let tokens = tokens.map(|it| json!({"id": it.id, "token": "YOUR_TOKEN"}));
-    for (name, list) in [
-        ("secrets", secrets.collect::<Vec<_>>()),
-        ("authorization", tokens.collect()),
-    ] {
-        if !list.is_empty() {
-            context[name] = list.into();
-        }
-    }
-    context
+    Some(json!({"tool_id": entry.id.to_string(), "input": input}))
 }
 
 /// Returns a value of the schema's type.
@@ -208,7 +184,8 @@ mod tests {
             (&[Protocol::Mcp], "POST /mcp|claude mcp add ".to_owned()),
             (&[Protocol::OpenTool], opentool.to_owned()),
         ] {
-            let server = server().protocols(protocols.iter().copied());
+            let mut server = server().protocols(protocols.iter().copied());
+            server.openapi = Some(cfg!(feature = "openapi"));
             let text = greeting_of(&server).replace("http://127.0.0.1:9000", "");
             let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
             let lines: Vec<_> = lines.split('|').collect();
@@ -242,7 +219,7 @@ mod tests {
                 assert!(text.contains(&format!(" {option} {header}")), "{text}");
             }
         }
-        let text = greeting_of(&server().auth(Gateway::new()));
+        let text = greeting_of(&server().auth(Gateway));
         assert!(text.contains("Bearer YOUR_KEY"), "{text}");
     }
 
@@ -300,18 +277,6 @@ mod tests {
     }
 
     #[test]
-    fn requirements_get_placeholders_in_the_context() {
-        let secrets = json!([{"id": "K", "value": "YOUR_SECRET"}]);
-        for (has_store, context) in [
-            (false, json!({"user_id": "YOUR_USER", "secrets": secrets})),
-            (true, json!({"user_id": "YOUR_USER"})),
-        ] {
-            let tool = plain("A.A@1.0.0").secret("K").user_id();
-            assert_eq!(sample(has_store, vec![tool])["context"], context);
-        }
-    }
-
-    #[test]
     fn the_least_destructive_tool_is_chosen() {
         let reads = || plain("Z.Reads@1.0.0").read_only(true);
         let adds = || plain("Y.Adds@1.0.0").destructive(false);
@@ -332,5 +297,8 @@ mod tests {
         ] {
             assert_eq!(sample(false, tools)["tool_id"], expected);
         }
+        // The store has the secrets.
+        let tools = vec![plain("A.B@1.0.0").secret("K"), may()];
+        assert_eq!(sample(true, tools)["tool_id"], "A.B@1.0.0");
     }
 }

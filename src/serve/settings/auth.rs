@@ -38,7 +38,7 @@ pub(super) fn setting(on_lambda: bool) -> Result<Option<Auth>, InvalidSetting> {
             "oidc" => auth.or(oidc_setting()?),
             #[cfg(feature = "sign-in")]
             "sign-in" => auth.or(sign_in_setting()?),
-            "gateway" => auth.or(Gateway::new()),
+            "gateway" => auth.or(Gateway),
             "none" if setting.trim() == "none" => auth,
             "none" => return wrong("none cannot be combined with another value"),
             // These are also the names of the features.
@@ -88,15 +88,13 @@ fn sign_in_setting() -> Result<Auth, InvalidSetting> {
     let providers = "an identity provider (cognito, entra, github, google or openid)";
     let provider = needed("TOOLS_SIGN_IN_PROVIDER", providers)?;
     let id = needed("TOOLS_SIGN_IN_CLIENT_ID", "a client id at the provider")?;
-    let issuer = get("TOOLS_SIGN_IN_ISSUER")?;
+    let issuer = get("TOOLS_SIGN_IN_ISSUER")?.into_iter();
     let named = || needed("TOOLS_SIGN_IN_ISSUER", "the URL of the provider");
-    let sign_in = match (&*provider, issuer) {
-        ("github", None) => SignIn::github(id, SECRET),
-        ("github", Some(url)) => SignIn::github_at(&url, id, SECRET),
-        ("google", None) => SignIn::google(id, SECRET),
-        ("google", Some(issuer)) => SignIn::google_at(issuer, id, SECRET),
-        ("cognito", _) => SignIn::cognito(named()?, id, SECRET),
-        ("entra", _) => SignIn::entra(named()?, id, SECRET),
+    let sign_in = match &*provider {
+        "github" => issuer.fold(SignIn::github(id, SECRET), SignIn::at),
+        "google" => issuer.fold(SignIn::google(id, SECRET), SignIn::at),
+        "cognito" => SignIn::cognito(named()?, id, SECRET),
+        "entra" => SignIn::entra(named()?, id, SECRET),
         _ => SignIn::openid(named()?, id, SECRET),
     };
     let rules = list("TOOLS_SIGN_IN_ALLOW", "")?.into_iter();

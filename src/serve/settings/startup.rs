@@ -8,11 +8,11 @@ use super::{
     get, list,
     variables::{VARIABLES, Values::Secret, is_on_lambda},
 };
-use crate::{Auth, EventKind, Server, assemble::declared_secrets, oauth::OAuth, text::closest};
+use crate::{Server, assemble::declared_secrets, text::closest};
 
 const PREFIX: &str = "TOOLS_";
 
-/// Warns of unknown settings and, at level `debug`, shows the settings in force.
+/// Warns of unknown settings and, at level `debug`, shows those in the environment.
 pub(in crate::serve) fn log(server: &Server) {
     for sentence in unknown(server) {
         tracing::warn!("{sentence}");
@@ -30,22 +30,8 @@ pub(in crate::serve) fn log(server: &Server) {
     }
     let settings = VARIABLES.iter().filter(|(_, it)| !matches!(it, Secret));
     let variables = settings.filter_map(|(name, _)| Some(format!("{name}={}", get(name).ok()??)));
-    let providers = server.oauth.iter().flat_map(OAuth::provider_ids);
-    tracing::debug!(
-        variables = variables.collect::<Vec<_>>().join(" "),
-        auth = server.auth.as_ref().map(Auth::summary),
-        secrets = ?server.secrets,
-        idempotency = ?server.idempotency,
-        oauth = ?providers.collect::<Vec<_>>(),
-        protocols = ?server.protocols,
-        base_path = server.base_path,
-        allowed_origins = ?server.allowed_origins.as_deref().unwrap_or_default(),
-        events = ?server.events.as_deref().unwrap_or(EventKind::DEFAULT),
-        explorer = server.explorer.unwrap_or_default(),
-        metrics = server.metrics,
-        max_request_size = server.max_request_size,
-        "settings in force"
-    );
+    let variables = variables.collect::<Vec<_>>().join(" ");
+    tracing::debug!(variables, "settings in the environment");
 }
 
 /// Returns a sentence for each variable in the environment that has no effect, which nothing else

@@ -29,7 +29,7 @@ const SECRET_STORES: Values = OneOf(&["environment", "parameter-store", "secrets
 const SIGN_IN_PROVIDERS: Values = OneOf(&["cognito", "entra", "github", "google", "openid"]);
 
 /// Every variable that this crate defines. A test compares them with `docs/environment.md`.
-pub(super) const VARIABLES: [(&str, Values); 55] = [
+pub(super) const VARIABLES: [(&str, Values); 57] = [
     ("ALLOWED_HOSTS", Any),
     ("HOST", Any),
     ("LOG_CALLS", YES_OR_NO),
@@ -67,6 +67,7 @@ pub(super) const VARIABLES: [(&str, Values); 55] = [
     ("TOOLS_OIDC_AUDIENCES", Any),
     ("TOOLS_OIDC_ISSUERS", Any),
     ("TOOLS_OIDC_SCOPES", Any),
+    ("TOOLS_OPENAPI", YES_OR_NO),
     ("TOOLS_PUBLIC_URL", Any),
     ("TOOLS_QUOTAS", Any),
     ("TOOLS_SECRETS", SECRET_STORES),
@@ -85,6 +86,7 @@ pub(super) const VARIABLES: [(&str, Values); 55] = [
     ("TOOLS_SLACK_CLIENT_SECRET", Secret),
     ("TOOLS_SLACK_ISSUER", Any),
     ("TOOLS_STREAMING", Any),
+    ("TOOLS_TASKS", YES_OR_NO),
 ];
 
 pub(crate) fn is_on_lambda() -> bool {

@@ -220,6 +220,8 @@ async fn main() -> Result<(), Error> {
     ];
     let info = ServerInfo::new("Conformance", env!("CARGO_PKG_VERSION"));
     // The suite expects a task of calls that take a second.
-    let server = Server::new(Toolkit::new(tools)?).task_after(Duration::from_millis(500));
+    let server = Server::new(Toolkit::new(tools)?)
+        .tasks(true)
+        .task_after(Duration::from_millis(500));
     serve(server.info(info)).await
 }

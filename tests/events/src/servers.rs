@@ -106,7 +106,9 @@ pub fn server_of(folder: &Path, stub: &Stub) -> Server {
 impl Description {
     fn server(self, stub: &Stub) -> Server {
         let tools = self.tools.iter().flat_map(|set| set.tools(stub));
-        let mut server = toolbox::server(tools.collect()).unwrap();
+        let mut server = toolbox::server(tools.collect())
+            .unwrap()
+            .serve_openapi(true);
         server = with(server, self.base_path, Server::base_path);
         server = with(server, self.public_url, Server::public_url);
         server = with(server, self.protocols, |server, names| {
@@ -187,7 +189,7 @@ impl AuthDescription {
         let keys = self.api_keys.map(ApiKeys::with_ids);
         let mut auth = keys.map_or_else(Auth::none, Auth::from);
         if self.gateway {
-            auth = auth.or(Gateway::new());
+            auth = auth.or(Gateway);
         }
         if let Some(ids) = self.jwt_secrets {
             let audiences = self.audiences.into_iter();

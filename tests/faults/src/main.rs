@@ -81,5 +81,5 @@ fn main() -> Result<(), lambda_tools::Error> {
     if env::var_os("LONG_TOOLS").is_some() {
         tools.extend(long::tools());
     }
-    run(Server::new(Toolkit::new(tools)?))
+    run(Server::new(Toolkit::new(tools)?).serve_openapi(true))
 }

@@ -11,11 +11,12 @@ use std::{
 use http::{Request, Response};
 use lambda_tools::{
     Context, Failure, OAuth, Server, Tool, Toolkit,
-    oauth::{Provider, TransportError},
+    oauth::Provider,
     secrets::Secrets,
     store::{Over, Record},
     testing::{LambdaFunction, TestOutcome},
 };
+use lambda_tools_accounts::oauth::{TransportError, with_transport};
 use serde_json::{Value, json};
 use test_support::openid::form_in;
 
@@ -164,7 +165,7 @@ fn server(process: &Connection, state: &Shared<ProviderState>) -> Server {
     let provider = Provider::new("p", "client", "CLIENT_SECRET", authorize, token);
     let (connection, state) = (process.clone(), state.clone());
     let send = move |request| transport(connection.clone(), state.clone(), request);
-    let oauth = OAuth::with([provider.transport(send)]);
+    let oauth = OAuth::with([with_transport(provider, send)]);
     let secrets = [
         ("TOOLS_OAUTH_KEY", "a-key-of-this-server-0123456789abcdef"),
         ("CLIENT_SECRET", "secret"),

@@ -125,15 +125,14 @@ impl Tasks {
             let server = Server::new(Toolkit::new([tool]).unwrap());
             let server = server.idempotency(idempotency).task_after(task_after);
             let (ledger, sender) = (ledger.clone(), process.clone());
-            let function = function(server, process);
-            function.on_task(move |event| {
+            let server = server.on_task(move |event| {
                 let Call(call) = step else {
                     unreachable!("only calls become tasks");
                 };
                 let sent_at = sender.wall();
                 ledger.with(|ledger| ledger.send(call, event, sent_at));
             });
-            function
+            function(server, process)
         };
         Self {
             is_at_most_once,

@@ -108,7 +108,7 @@ async fn missing_requirements_are_also_read_in_a_reply_with_200() {
     assert!(missing.user_id && missing.message == "m");
 }
 
-fn call(name: &str, arguments: &Value) -> FunctionCall {
+pub(super) fn call(name: &str, arguments: &Value) -> FunctionCall {
     serde_json::from_value(json!({"id": "call-1", "name": name, "arguments": arguments})).unwrap()
 }
 

@@ -102,7 +102,7 @@ async fn a_call_costs_two_small_writes() {
 
 #[tokio::test]
 #[ignore = "needs moto; run tests/all"]
-async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
+async fn without_the_store_no_call_runs() {
     let mut stores = Stores::start().await;
     let proxy = &stores.proxy;
     let strict = Fixture::new(&stores.dynamodb());
@@ -128,14 +128,9 @@ async fn without_the_store_no_call_runs_unless_best_effort_is_set() {
     proxy.open();
     stores.emulator.stop();
     let hasty = stores.dynamodb().timeout(Duration::from_millis(300));
-    for (idempotency, status) in [(hasty.clone(), 400), (hasty.best_effort(), 200)] {
-        let fixture = Fixture::new(&idempotency);
-        for run in 1..3 {
-            let reply = fixture.call("Act.Do", "down", json!({})).await;
-            assert_eq!(reply.status, status);
-            assert_eq!(fixture.effects(), if status == 200 { run } else { 0 });
-        }
-    }
+    let fixture = Fixture::new(&hasty);
+    let reply = fixture.call("Act.Do", "down", json!({})).await;
+    assert_eq!((reply.status, fixture.effects()), (400, 0));
 }
 
 fn at(ms: u64) -> SystemTime {
@@ -151,7 +146,6 @@ fn record(version: u64, free_at: Option<u64>, expires_at: u64) -> Record {
     Record {
         version,
         fields: vec![
-            ("at_most_once".into(), Field::Flag(true)),
             ("fingerprint".into(), Field::Text("é".into())),
             ("outcome".into(), Field::Bytes(vec![0, 255])),
             ("until".into(), Field::Number(7)),

@@ -26,7 +26,7 @@ async fn call_as(auth: impl Into<Auth>, tool: &str, authorizer: &Value) -> (u16,
 async fn call_over_rest(authorizer: &Value) -> (u16, Value) {
     let mut event = lambda::event("sources/http-api.payload-1.0");
     event["requestContext"]["authorizer"] = authorizer.clone();
-    call(Gateway::new(), event, "Who.AmI").await
+    call(Gateway, event, "Who.AmI").await
 }
 
 /// Claims that a JWT authorizer of an HTTP API has verified.
@@ -40,7 +40,7 @@ async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
         "iss": ISSUER, "sub": "alice", "client_id": "app", "scope": "mail.read x",
         "groups": "staff",
     });
-    let auth = || Auth::from(Gateway::new()).or(ApiKeys::with_ids(["KEY"]));
+    let auth = || Auth::from(Gateway).or(ApiKeys::with_ids(["KEY"]));
     let (status, body) = call_as(auth(), "Mail.Read", &jwt(&claims)).await;
     assert_eq!(status, 200, "{body}");
     assert_eq!(
@@ -104,7 +104,7 @@ async fn the_caller_is_named_by_what_lasts_in_its_identity() {
     let identity = &mut event["requestContext"]["identity"];
     identity["userArn"] = "arn".into();
     identity["cognitoIdentityId"] = "eu:1".into();
-    let (_, body) = call(Gateway::new(), event, "Who.AmI").await;
+    let (_, body) = call(Gateway, event, "Who.AmI").await;
     assert_eq!(body["value"]["caller"], "iam arn eu:1");
 }
 
@@ -115,7 +115,7 @@ async fn a_principal_of_a_lambda_authorizer_is_a_caller_without_a_user() {
     let context = json!({"principalId": "p", "claims": claims});
     let over_http = json!({"lambda": context});
     for (status, body) in [
-        call_as(Gateway::new(), "Who.AmI", &over_http).await,
+        call_as(Gateway, "Who.AmI", &over_http).await,
         call_over_rest(&context).await,
     ] {
         let seen = (status, &body["value"]["user"]);
@@ -135,7 +135,7 @@ async fn an_authorizer_that_says_nothing_authenticates_nobody() {
         jwt(&json!({"sub": "alice", "scope": "x"})),
         json!({"lambda": {"x": null}}),
     ] {
-        let (status, body) = call_as(Gateway::new(), "Mail.Read", &authorizer).await;
+        let (status, body) = call_as(Gateway, "Mail.Read", &authorizer).await;
         assert_eq!(status, 401, "{authorizer} {body}");
     }
     for authorizer in [
@@ -163,12 +163,12 @@ async fn scopes_are_separated_by_spaces_only_and_groups_are_not_separated() {
         ("[mail.read mail.send]", 200),
     ] {
         let claims = json!({"iss": ISSUER, "sub": "alice", "scope": scope});
-        let (got, body) = call_as(Gateway::new(), "Mail.Send", &jwt(&claims)).await;
+        let (got, body) = call_as(Gateway, "Mail.Send", &jwt(&claims)).await;
         assert_eq!(got, status, "{scope} {body}");
     }
     for text in ["[not admin]", "[staff]", "not,admin", "not admin"] {
         let claims = json!({"iss": ISSUER, "sub": "alice", "cognito:groups": text});
-        let (_, body) = call_as(Gateway::new(), "Who.AmI", &jwt(&claims)).await;
+        let (_, body) = call_as(Gateway, "Who.AmI", &jwt(&claims)).await;
         assert_eq!(body["value"]["groups"], json!([text]));
         let (_, body) = call_over_rest(&json!({"claims": claims})).await;
         assert_eq!(body["value"]["groups"], json!([text]));

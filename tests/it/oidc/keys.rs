@@ -266,7 +266,7 @@ async fn without_keys_the_answer_is_clear_and_comes_in_time() {
     let symmetric = json!({"kty": "oct", "k": "AAAA", "kid": "RS256", "alg": "HS256"});
     let (mut encryption, mut large) = (public.clone(), public);
     encryption["use"] = "enc".into();
-    large["x5c"] = "A".repeat(1 << 20).into();
+    large["x5c"] = json!(["A".repeat(1 << 20)]);
     let set = |key: &Value| json!({"keys": [key]}).to_string();
     for set in [
         "<html>".to_owned(),
@@ -290,11 +290,16 @@ async fn without_keys_the_answer_is_clear_and_comes_in_time() {
         ("", "OWN/keys"),
         ("OWN", ""),
         ("OWN", "http://keys.example/keys"),
+        // It answers, but is not spelled as this machine.
+        ("OWN", "MAPPED/keys"),
         ("OWN", "keys"),
         ("OWN", elsewhere),
     ] {
         let setup = Setup::start().await;
-        let [issuer, jwks_uri] = [named, keys].map(|it| it.replace("OWN", &setup.issuer.url));
+        let own = &setup.issuer.url;
+        let mapped = own.replace("127.0.0.1", "[::ffff:127.0.0.1]");
+        let [issuer, jwks_uri] =
+            [named, keys].map(|it| it.replace("OWN", own).replace("MAPPED", &mapped));
         let metadata = json!({"issuer": issuer, "jwks_uri": jwks_uri});
         setup.change(|it| it.metadata = Some(metadata));
         assert_unavailable(&format!("{named} {keys}"), &setup).await;

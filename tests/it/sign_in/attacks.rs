@@ -2,6 +2,7 @@
 //! its guard.
 
 use lambda_tools::store::Field;
+use lambda_tools_accounts::auth::sign_in::with_document_client;
 use test_support::issuer::{encode, id_token};
 
 use super::{documents::Hosts, *};
@@ -190,7 +191,7 @@ async fn weak_requests_are_refused() {
 
     server.replace(|it| {
         let listed = it.allow("anyone").client("client.example");
-        listed.documents_from(hosts.network())
+        with_document_client(listed, hosts.client())
     });
     for client in [&*registered, documents::ID] {
         for (name, value, code) in requests {
@@ -365,7 +366,7 @@ async fn only_listed_clients_may_ask_if_there_is_a_list() {
         server.replace(|it| {
             let listed = it.allow("anyone").client(entry);
             let listed = listed.client("http://localhost/callback");
-            listed.documents_from(hosts.network())
+            with_document_client(listed, hosts.client())
         });
     };
     list("client.example");
@@ -388,7 +389,7 @@ async fn only_listed_clients_may_ask_if_there_is_a_list() {
     assert_invalid(&server.refresh(&client, &tokens).await);
     server.replace(|it| {
         let listed = it.allow("anyone").client("other.example");
-        listed.documents_from(hosts.network())
+        with_document_client(listed, hosts.client())
     });
     assert_eq!(server.opened(documents::ID, &[]).await.0, 403);
     assert_eq!(hosts.requests(), requests + 1, "it is not even fetched");

@@ -4,8 +4,12 @@ use std::{convert::Infallible, future::ready, io, net::SocketAddr};
 
 use axum::{body::Body, http::Uri, response::Response, serve::Listener};
 use futures_util::{future::join_all, stream};
-use lambda_tools::seams::DocumentNetwork;
+use lambda_tools_accounts::auth::sign_in::{OnlyGlobal, document_client, with_document_client};
 use rcgen::generate_simple_self_signed;
+use reqwest::{
+    Client,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
 use rustls::{ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivatePkcs8KeyDer};
 use test_support::answer;
 use tokio::{
@@ -70,17 +74,32 @@ impl Hosts {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns a network in which every name leads to this server.
-    pub(super) fn network(&self) -> DocumentNetwork {
-        let (address, lookups) = (self.address, Arc::clone(&self.lookups));
-        DocumentNetwork {
-            look_up: Arc::new(move |_| {
-                lookups.fetch_add(1, Ordering::Relaxed);
-                Box::pin(ready(vec![address]))
-            }),
-            exempt: vec![address],
-            change: |builder| builder.danger_accept_invalid_certs(true),
+    /// Returns a resolver with which every name leads to this server.
+    fn names(&self) -> Names {
+        Names {
+            addresses: vec![self.address],
+            lookups: Arc::clone(&self.lookups),
         }
+    }
+
+    /// Returns a client to which every name leads to this server.
+    pub(super) fn client(&self) -> Client {
+        let client = document_client(self.names()).danger_accept_invalid_certs(true);
+        client.build().unwrap()
+    }
+}
+
+/// A resolver with which all names have the same addresses.
+struct Names {
+    addresses: Vec<SocketAddr>,
+    lookups: Arc<AtomicUsize>,
+}
+
+impl Resolve for Names {
+    fn resolve(&self, _: Name) -> Resolving {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        let addresses = self.addresses.clone().into_iter();
+        Box::pin(async { Ok::<Addrs, _>(Box::new(addresses)) })
     }
 }
 
@@ -125,11 +144,11 @@ fn document_at(path: &str, name: &str, value: Value) -> String {
 }
 
 pub(super) async fn serving(hosts: &Hosts) -> Server {
-    serving_from(hosts.network()).await
+    serving_from(hosts.client()).await
 }
 
-async fn serving_from(network: DocumentNetwork) -> Server {
-    Server::with(|it| it.allow("anyone").documents_from(network)).await
+async fn serving_from(client: Client) -> Server {
+    Server::with(|it| with_document_client(it.allow("anyone"), client)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,6 +234,8 @@ fn hostile(path: &str) -> Vec<Response> {
     vec![
         moved(302, "https://169.254.169.254/latest"),
         moved(307, "http://127.0.0.1/"),
+        // To the next one, which counts as a request.
+        moved(302, "https://client.example/3.json"),
         answer(404, &[], valid()),
         answer(206, &[], valid()),
         answer(200, &[], endless()),
@@ -310,26 +331,66 @@ async fn a_host_has_global_addresses_and_a_valid_certificate() {
             .into_iter()
             .map(|it| (it, hosts.address.port()).into());
         let addresses: Vec<SocketAddr> = addresses.collect();
-        DocumentNetwork {
-            look_up: Arc::new(move |_| Box::pin(ready(addresses.clone()))),
-            exempt: Vec::new(),
-            ..hosts.network()
-        }
+        let names = Names {
+            addresses,
+            ..hosts.names()
+        };
+        let client = document_client(OnlyGlobal(names)).danger_accept_invalid_certs(true);
+        client.build().unwrap()
     };
-    let with_certificate = DocumentNetwork {
-        change: |builder| builder,
-        ..hosts.network()
-    };
-    for (what, network) in [
+    let with_certificate = document_client(hosts.names()).build().unwrap();
+    for (what, client) in [
         ("a private address", leading_to(vec![private])),
         ("no address", leading_to(Vec::new())),
         ("a certificate that nobody trusts", with_certificate),
     ] {
-        let server = serving_from(network).await;
+        let server = serving_from(client).await;
         let (status, page) = server.opened(ID, &[]).await;
         assert_eq!(status, 400, "{what} {page}");
     }
     assert_eq!(hosts.requests(), 0);
+}
+
+/// An address is not looked up, so that no resolver could check it. `is_document_url` has more.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_document_is_fetched_from_an_address_or_another_port() {
+    let hosts = Hosts::with_a_client().await;
+    let server = serving(&hosts).await;
+    let port = hosts.address.port();
+    for host in ["127.0.0.1", "2130706433", "client.example"] {
+        let id = format!("https://{host}:{port}/client.json");
+        let (status, page) = server.opened(&id, &[]).await;
+        assert_eq!(status, 400, "{id} {page}");
+    }
+    assert_eq!(hosts.requests(), 0);
+}
+
+/// A document may name any redirect URI; users are sent to the safe ones only.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_document_makes_a_redirect_uri_safe() {
+    const UNSAFE: [&str; 5] = [
+        "http://client.example/callback",
+        "https://user@client.example/callback",
+        "https://client.example/callback#fragment",
+        "javascript:alert(1)",
+        "myapp://callback",
+    ];
+    let hosts = Hosts::start(async |path| {
+        answer(200, &[], document_at(&path, "redirect_uris", json!(UNSAFE)))
+    });
+    let hosts = hosts.await;
+    let server = serving(&hosts).await;
+    for uri in UNSAFE {
+        let (status, page) = server.opened(ID, &[("redirect_uri", uri)]).await;
+        assert_eq!(status, 400, "{uri} {page}");
+    }
+    // The document is read, and its owner may list one of them.
+    server.replace(|it| {
+        let listed = it.allow("anyone").client("myapp://callback");
+        with_document_client(listed, hosts.client())
+    });
+    let opened = server.opened(ID, &[("redirect_uri", "myapp://callback")]);
+    assert_eq!(opened.await.0, 200);
 }
 
 /// A published client with a metadata document. Those that register are tested with the deployed
@@ -345,10 +406,10 @@ mod long {
     #[ignore = "needs npm's oidc-provider and FastMCP; run .ci/long"]
     async fn fastmcps_client_signs_in_with_its_metadata_document() {
         let (openid, hosts) = (OpenId::start(), Hosts::with_a_client().await);
-        let network = hosts.network();
+        let client = hosts.client();
         let router = async |url: &str| {
             let sign_in = SignIn::openid(&openid.url, "toolbox", "SECRET").allow("user:alice");
-            let auth = Auth::from(sign_in.documents_from(network)).scope("mail.read");
+            let auth = Auth::from(with_document_client(sign_in, client)).scope("mail.read");
             let secrets = [("SECRET", "toolbox-secret"), ("TOOLS_OAUTH_KEY", KEY)];
             let server = server(tools()).auth(auth).oauth(OAuth::with([]));
             let server = server.secrets(Secrets::fixed(secrets)).public_url(url);

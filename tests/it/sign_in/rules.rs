@@ -97,12 +97,19 @@ async fn the_providers_metadata_is_trusted_as_far_as_it_goes() {
     }
     server.change_upstream(|it| it.tokens = without_id_token);
     assert_eq!(server.refresh(&client, &tokens).await.0, 200);
-    change_metadata(&server, "issuer", "https://evil.example".into());
-    server.replace(|it| it.allow("anyone"));
-    let (browser, url) = (Browser::new(), server.authorize_url(&client, &[]));
-    let form = browser.form(&url).await;
-    let (status, page) = browser.submit(&url, &form, "continue").await;
-    assert_eq!(status, 503, "{page}");
+    let url = server.authorize_url(&client, &[]);
+    for (name, value) in [
+        ("issuer", "https://evil.example"),
+        ("authorization_endpoint", "http://p.example/authorize"),
+        ("token_endpoint", "http://p.example/token"),
+    ] {
+        change_metadata(&server, name, value.into());
+        server.replace(|it| it.allow("anyone"));
+        let browser = Browser::new();
+        let form = browser.form(&url).await;
+        let (status, page) = browser.submit(&url, &form, "continue").await;
+        assert_eq!(status, 503, "{name} {page}");
+    }
 }
 
 /// RFC 7636, 4.1: a verifier has 43 to 128 characters. RFC 6749, 4.1.3 and OAuth 2.1: the redirect

@@ -105,10 +105,17 @@ fn changes_in(package: &str) -> Vec<String> {
 
 #[test]
 fn the_public_api_is_the_recorded_one() {
-    let changes: Vec<_> = ["lambda_tools_core", "lambda_tools_client", "lambda_tools"]
-        .into_iter()
-        .flat_map(changes_in)
-        .collect();
+    let crates = [
+        "lambda_tools_schema",
+        "lambda_tools_core",
+        "lambda_tools_records",
+        "lambda_tools_accounts",
+        "lambda_tools_client",
+        "lambda_tools_openapi",
+        "lambda_tools_explorer",
+        "lambda_tools",
+    ];
+    let changes: Vec<_> = crates.into_iter().flat_map(changes_in).collect();
     assert!(
         changes.is_empty(),
         "the public API has changed; if this is intended, run this test with UPDATE_EXPECTED=1:\n{}",

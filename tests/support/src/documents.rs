@@ -220,7 +220,10 @@ fn is_profile(block: &Block) -> Result<(), String> {
     known.extend([
         "[profile.release]",
         r#"lambda_tools = { opt-level = "s" }"#,
+        r#"lambda_tools_accounts = { opt-level = "s" }"#,
         r#"lambda_tools_core = { opt-level = "s" }"#,
+        r#"lambda_tools_records = { opt-level = "s" }"#,
+        r#"lambda_tools_schema = { opt-level = "s" }"#,
     ]);
     match block.text.lines().find(|line| !known.contains(line)) {
         Some(line) => Err(format!("`{line}` is not in the release profile")),

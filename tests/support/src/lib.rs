@@ -18,6 +18,7 @@ pub mod dynamodb;
 pub mod function_url;
 pub mod issuer;
 pub mod lambda;
+pub mod lines;
 pub mod marks;
 pub mod mcp;
 pub mod openid;

@@ -53,6 +53,7 @@ struct Found<'a> {
 }
 
 impl Redaction {
+    /// Redacts secrets, each with the same placeholder; very short ones are left.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let secrets = secrets.into_iter();
         Self::with_placeholders(secrets.map(|it| (it.expose(), PLACEHOLDER)), SHORTEST)

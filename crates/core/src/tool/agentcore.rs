@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 use super::{
     definition::ToolDefinition,
     schema::{
-        each, is_type, modernize,
-        reduced::{SchemaFormat, add_sentences, appended, fold_unions, reduced, take_description},
+        each, modernize,
+        reduced::{
+            SchemaFormat, add_sentences, appended, fold_unions, list_items, reduced,
+            take_description,
+        },
         vocabulary::{Role, has_role, object_of},
     },
     toolkit::Toolkit,
@@ -102,22 +105,12 @@ fn reduced_input(mut schema: Value) -> (JsonObject, Vec<String>) {
 
 /// Moves the rules for the whole input into a note.
 fn take_rules(schema: &mut JsonObject) -> Option<String> {
-    let mut rules = JsonObject::new();
-    schema.retain(|keyword, value| {
-        let is_rule = OF_THE_WHOLE.contains(&keyword.as_str());
-        if is_rule {
-            rules.insert(keyword.clone(), value.take());
-        }
-        !is_rule
-    });
+    let is_rule = |keyword: &&String| OF_THE_WHOLE.contains(&keyword.as_str());
+    let keywords: Vec<_> = schema.keys().filter(is_rule).cloned().collect();
+    let rules = keywords
+        .iter()
+        .filter_map(|it| schema.shift_remove_entry(it));
     let mut texts = Vec::new();
-    add_sentences(rules, &mut texts);
+    add_sentences(rules.collect(), &mut texts);
     (!texts.is_empty()).then(|| format!("The input: {}", texts.join(" ")))
-}
-
-/// Adds `items` to a list without them, which may be anything.
-fn list_items(object: &mut JsonObject) {
-    if is_type(object, "array") {
-        object.entry("items").or_insert_with(|| json!({}));
-    }
 }

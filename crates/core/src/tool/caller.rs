@@ -62,7 +62,6 @@ pub struct AccessToken {
     /// for a token without this claim.
     pub user: Option<String>,
     /// The `sub` claim, which tells holders without a `user` apart.
-    #[doc(hidden)]
     pub subject: Option<String>,
     /// The client that the token was issued to.
     pub client_id: Option<String>,
@@ -76,7 +75,6 @@ pub struct AccessToken {
 
 impl AccessToken {
     /// Creates the facts about a token of which only the issuer is known.
-    #[doc(hidden)]
     pub fn of(issuer: Arc<str>) -> Self {
         Self {
             issuer,
@@ -108,7 +106,6 @@ impl Caller {
     }
 
     /// Returns the texts that tell callers apart: two callers with equal texts are one.
-    #[doc(hidden)]
     pub fn identity(&self) -> Vec<Option<&str>> {
         match self {
             Self::Anyone => vec![Some("anyone"), None],

@@ -43,18 +43,22 @@ use super::output::Output;
 /// do the limits of the store of calls: a repeated call gets no second copy of
 /// content that is too large to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Content(EncodedContent);
 
 /// The JSON of content.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncodedContent {
+    /// The media type, such as `image/png`.
     pub media_type: Cow<'static, str>,
+    /// The text, if it is not bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Base64, RFC 4648, section 4.
+    /// The bytes in base64: RFC 4648, section 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// The URI that identifies the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
 }
@@ -82,14 +86,12 @@ impl Content {
     }
 
     /// Sets the media type of text, such as `text/markdown`.
-    #[must_use]
     pub fn media_type(mut self, media_type: impl Into<Cow<'static, str>>) -> Self {
         self.0.media_type = media_type.into();
         self
     }
 
     /// Sets the URI that identifies the content, such as `file:///report.pdf`.
-    #[must_use]
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.0.uri = Some(uri.into());
         self

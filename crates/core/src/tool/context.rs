@@ -30,29 +30,41 @@ use crate::{
 #[derive(Clone)]
 pub struct Context(Arc<ContextInner>);
 
+/// What a server knows about a call: it becomes the call's [`Context`].
 pub struct ContextInner {
+    /// The id that the client chose, or else a generated one.
     pub call_id: String,
+    /// The client's id of a trace.
     pub trace_id: Option<String>,
+    /// The caller, after authentication.
     pub caller: Caller,
+    /// The user for whom the tool acts.
     pub user_id: Option<String>,
+    /// The user's tokens, by the ids of their providers: only of those that the tool declared.
     pub tokens: BTreeMap<String, Secret>,
     /// The providers whose tokens come from the user's grants.
     pub granted_providers: BTreeSet<String>,
+    /// The values of the secrets that the tool declared, by their ids.
     pub secrets: BTreeMap<String, Secret>,
     /// The user's answers; `None` if the client cannot ask its user.
     pub answers: Option<Answers>,
+    /// The store from which rejected secrets are read again.
     pub store: Option<SecretSource>,
     /// `None` if nobody would see what the tool reports.
     pub follower: Option<Follower>,
     /// The redaction of the call's secrets; built on first use.
     pub redaction: OnceLock<Redaction>,
+    /// The time at which the call began.
     pub now: SystemTime,
+    /// The clock that measures the time that is left.
     pub clock: Clock,
+    /// The end of the tool's time.
     pub stops_at: Instant,
 }
 
 /// Reads the secret with an id again, whose value was rejected, within the time that is left.
 pub type Reread = Box<dyn Fn(String, Secret, Duration) -> RereadFuture + Send + Sync>;
+/// The value that was read, if it is another one.
 pub type RereadFuture = Pin<Box<dyn Future<Output = Option<Secret>> + Send>>;
 
 /// The server's store, for a call that has secrets from it.
@@ -63,6 +75,7 @@ pub struct SecretSource {
 }
 
 impl SecretSource {
+    /// Creates a source for the secrets with these ids.
     pub fn new(reread: Reread, ids: BTreeSet<String>) -> Self {
         let rereadable = Mutex::new(ids);
         Self { reread, rereadable }
@@ -78,7 +91,6 @@ impl fmt::Debug for Context {
     }
 }
 
-#[doc(hidden)]
 impl From<ContextInner> for Context {
     fn from(inner: ContextInner) -> Self {
         Self(Arc::new(inner))
@@ -137,7 +149,6 @@ impl Context {
     ///     }
     /// }
     /// ```
-    #[must_use]
     pub fn token_rejected(&self, provider: &str) -> Failure {
         let failure = Failure::new(format!(
             "The user's token for '{provider}' was not accepted"
@@ -200,7 +211,6 @@ impl Context {
     /// Returns the text without the call's secrets and tokens, and without the secrets of the
     /// server's store: a tool may keep those in memory between calls. `None` if it contains none of
     /// them.
-    #[doc(hidden)]
     pub fn redacted(&self, text: &str) -> Option<String> {
         let confidential = || self.0.secrets.values().chain(self.0.tokens.values());
         let own = confidential().next().map(|_| {

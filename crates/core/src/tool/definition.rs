@@ -36,7 +36,7 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    #[doc(hidden)]
+    /// Returns the definition of a tool.
     pub fn of(id: &ToolId, tool: &ToolParts) -> Self {
         let mut input_schema = tool.input.value().clone();
         // It is stated once, where models look for it.

@@ -32,22 +32,28 @@ use crate::text::{clipped, without_paths};
 /// assert!(failure.can_retry());
 /// ```
 #[derive(Debug)]
+#[must_use]
 pub struct Failure(Box<FailureParts>);
 
 /// The parts of a failure, which are stored once its secrets are redacted.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct FailureParts {
+    /// The message for the user and the model.
     pub message: String,
     /// The message is cut at this length, but not before the call's secrets are redacted: a part of
     /// a secret could not be recognized.
     #[serde(skip)]
     longest_message: Option<usize>,
+    /// The text for logs and developers.
     pub developer_message: Option<String>,
     /// URLs in the developer message lose their paths and queries, after the same step.
     #[serde(skip)]
     hides_paths: bool,
+    /// True if the same call may succeed later.
     pub can_retry: bool,
+    /// The time to wait before that.
     pub retry_after: Option<Duration>,
+    /// The text for the model's next attempt.
     pub additional_prompt_content: Option<String>,
     /// The provider that rejected the token granted by the user, in this call: not in a repetition.
     #[serde(skip)]
@@ -85,7 +91,6 @@ impl Failure {
     }
 
     /// Creates a failure of the library, not of the tool.
-    #[doc(hidden)]
     pub fn internal(reason: Reason, message: &str) -> Self {
         let mut failure = Self::new(message);
         failure.0.reason = reason;
@@ -125,7 +130,6 @@ impl Failure {
     /// Adds text meant for logs and developers. It does go over the wire. As in all texts of a
     /// failure, the call's own secrets and tokens (of at least 8 characters) are redacted; keep
     /// others out.
-    #[must_use]
     pub fn developer_message(mut self, text: impl Into<String>) -> Self {
         self.0.developer_message = Some(text.into());
         self.0.hides_paths = false;
@@ -133,7 +137,6 @@ impl Failure {
     }
 
     /// Marks the failure as temporary: the same call may succeed later (`can_retry`).
-    #[must_use]
     pub fn retry(mut self) -> Self {
         self.0.can_retry = true;
         self
@@ -141,7 +144,6 @@ impl Failure {
 
     /// Marks the failure as temporary: the same call may succeed after this wait (`can_retry` and
     /// `retry_after_ms`, whole milliseconds).
-    #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self.retry()
@@ -149,7 +151,6 @@ impl Failure {
 
     /// Adds text for the model's next attempt (`additional_prompt_content`), such as the values
     /// that would have been accepted.
-    #[must_use]
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
         self.0.additional_prompt_content = Some(text.into());
         self
@@ -163,7 +164,6 @@ impl Failure {
 
     /// Turns the failure into a question, which its message asks; the same call may succeed with an
     /// answer.
-    #[doc(hidden)]
     pub fn with_question(mut self, question: Question) -> Self {
         self.0.question = Some(question);
         self.retry()
@@ -190,7 +190,6 @@ impl Failure {
     }
 
     /// Redacts the call's secrets and tokens, which the underlying error may have quoted.
-    #[doc(hidden)]
     pub fn redacted(mut self, redact: impl Fn(&str) -> Option<String>) -> Self {
         let clean = |text: &mut String| {
             if let Some(redacted) = redact(text) {
@@ -212,12 +211,12 @@ impl Failure {
         self
     }
 
-    #[doc(hidden)]
+    /// Returns what a server sends and records of the failure.
     pub fn parts(&self) -> &FailureParts {
         &self.0
     }
 
-    #[doc(hidden)]
+    /// Creates a failure again from its recorded parts.
     pub fn from_parts(parts: FailureParts) -> Self {
         Self(Box::new(parts))
     }

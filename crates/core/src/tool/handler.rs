@@ -72,43 +72,11 @@ pub trait Handler<Arguments>: Clone + Send + Sync + 'static {
     type Error;
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
-    #[doc(hidden)]
+    /// True if the function may block its thread, because it is not async.
     const BLOCKS: bool;
 
     /// Runs the tool.
     fn call(self, input: Self::In, context: Context) -> Self::Future;
-}
-
-impl<F, K, R: Returned<K>, In> Handler<(K, In)> for F
-where
-    F: Fn(In) -> R + Clone + Send + Sync + 'static,
-{
-    type In = In;
-    type Out = R::Out;
-    type Error = R::Error;
-    type Future = R::Future;
-    #[doc(hidden)]
-    const BLOCKS: bool = R::BLOCKS;
-
-    fn call(self, input: In, _context: Context) -> R::Future {
-        self(input).into_future()
-    }
-}
-
-impl<F, K, R: Returned<K>, In> Handler<(K, In, Context)> for F
-where
-    F: Fn(In, Context) -> R + Clone + Send + Sync + 'static,
-{
-    type In = In;
-    type Out = R::Out;
-    type Error = R::Error;
-    type Future = R::Future;
-    #[doc(hidden)]
-    const BLOCKS: bool = R::BLOCKS;
-
-    fn call(self, input: In, context: Context) -> R::Future {
-        self(input, context).into_future()
-    }
 }
 
 /// A function that can be a tool with a shared state: a [`Handler`] with the state in front.
@@ -127,44 +95,37 @@ pub trait StatefulHandler<State, Arguments>: Clone + Send + Sync + 'static {
     type Error;
     /// The function's future; ready if the function is not async.
     type Future: Future<Output = Result<Self::Out, Self::Error>>;
-    #[doc(hidden)]
+    /// True if the function may block its thread, because it is not async.
     const BLOCKS: bool;
 
     /// Runs the tool.
     fn call(self, state: State, input: Self::In, context: Context) -> Self::Future;
 }
 
-impl<F, K, R: Returned<K>, State, In> StatefulHandler<State, (K, In)> for F
-where
-    F: Fn(State, In) -> R + Clone + Send + Sync + 'static,
-{
-    type In = In;
-    type Out = R::Out;
-    type Error = R::Error;
-    type Future = R::Future;
-    #[doc(hidden)]
-    const BLOCKS: bool = R::BLOCKS;
+/// Implements a trait for the functions with parameters of these types.
+macro_rules! functions {
+    ($trait:ident, ($($state:ident: $State:ident)?), $input:ident, $context:ident, $call:tt: $($types:ident),+) => {
+        impl<F, K, R: Returned<K>, $($State,)? In> $trait<$($State,)? (K, $($types),+)> for F
+        where
+            F: Fn($($State,)? $($types),+) -> R + Clone + Send + Sync + 'static,
+        {
+            type In = In;
+            type Out = R::Out;
+            type Error = R::Error;
+            type Future = R::Future;
+            const BLOCKS: bool = R::BLOCKS;
 
-    fn call(self, state: State, input: In, _context: Context) -> R::Future {
-        self(state, input).into_future()
-    }
+            fn call(self, $($state: $State,)? $input: In, $context: Context) -> R::Future {
+                self $call.into_future()
+            }
+        }
+    };
 }
 
-impl<F, K, R: Returned<K>, State, In> StatefulHandler<State, (K, In, Context)> for F
-where
-    F: Fn(State, In, Context) -> R + Clone + Send + Sync + 'static,
-{
-    type In = In;
-    type Out = R::Out;
-    type Error = R::Error;
-    type Future = R::Future;
-    #[doc(hidden)]
-    const BLOCKS: bool = R::BLOCKS;
-
-    fn call(self, state: State, input: In, context: Context) -> R::Future {
-        self(state, input, context).into_future()
-    }
-}
+functions!(Handler, (), input, _context, (input): In);
+functions!(Handler, (), input, context, (input, context): In, Context);
+functions!(StatefulHandler, (state: State), input, _context, (state, input): In);
+functions!(StatefulHandler, (state: State), input, context, (state, input, context): In, Context);
 
 /// A type that can be a tool's input.
 ///

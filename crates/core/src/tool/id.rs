@@ -36,7 +36,7 @@ impl ToolId {
         &self.qualified
     }
 
-    #[doc(hidden)]
+    /// Returns `Toolkit.Tool` without a copy, for what outlives the toolkit.
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.qualified)
     }
@@ -77,7 +77,9 @@ impl fmt::Display for ToolId {
 /// version means the newest one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
+    /// `Toolkit.Tool`.
     pub qualified: Arc<str>,
+    /// The version; `None` for the newest one.
     pub version: Option<Version>,
 }
 
@@ -116,8 +118,7 @@ fn is_qualified(text: &str) -> bool {
 
 /// Parses a version of one number or three.
 fn parse_version(text: &str) -> Result<Version, IdError> {
-    let numbers = text.as_bytes().split(|byte| *byte == b'.');
-    let mut numbers = numbers.map(parse_number);
+    let mut numbers = text.split('.').map(parse_number);
     let mut next = || numbers.next().transpose();
     match (next()?, next()?, next()?, next()?) {
         (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
@@ -127,15 +128,12 @@ fn parse_version(text: &str) -> Result<Version, IdError> {
 }
 
 /// Parses a number without leading zeros: Semantic Versioning 2.0.0, section 2.
-fn parse_number(digits: &[u8]) -> Result<u64, IdError> {
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    if !is_number || (digits[0] == b'0' && digits.len() > 1) {
+fn parse_number(digits: &str) -> Result<u64, IdError> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || (digits.starts_with('0') && digits.len() > 1) {
         return Err(GRAMMAR);
     }
-    let number = digits.iter().try_fold(0_u64, |number, digit| {
-        number.checked_mul(10)?.checked_add((digit - b'0').into())
-    });
-    number.ok_or(TOO_LARGE)
+    digits.parse().map_err(|_| TOO_LARGE)
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the

@@ -1,5 +1,6 @@
 //! The output of a tool.
 
+use lambda_tools_schema::integers::{exact_integer, write_integers};
 use serde::Serialize;
 use serde_json::{
     Value,
@@ -18,6 +19,10 @@ pub enum Output {
 
 impl Output {
     /// Converts the output to text, for several readers: the value is written only once.
+    ///
+    /// # Panics
+    /// Never: every JSON value can be written.
+    #[must_use]
     pub fn into_json(self) -> Self {
         match self {
             Self::Value(value) => {
@@ -27,6 +32,7 @@ impl Output {
         }
     }
 
+    /// Returns true for `null`, the output of a tool that returns nothing.
     pub fn is_null(&self) -> bool {
         match self {
             Self::Value(value) => value.is_null(),
@@ -34,6 +40,7 @@ impl Output {
         }
     }
 
+    /// Returns true for an object.
     pub fn is_object(&self) -> bool {
         match self {
             Self::Value(value) => value.is_object(),
@@ -48,32 +55,6 @@ pub(crate) fn to_value<T: Serialize>(output: &T) -> Result<Value, serde_json::Er
     let mut value = serde_json::to_value(output)?;
     write_integers(&mut value, exact_integer);
     Ok(value)
-}
-
-/// Replaces floats that are integers, at every depth.
-pub(crate) fn write_integers(value: &mut Value, integer_in: fn(f64) -> Option<i64>) {
-    let inner = |it: &mut Value| write_integers(it, integer_in);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(inner),
-        Value::Object(fields) => fields.values_mut().for_each(inner),
-        Value::Number(number) if number.is_f64() => {
-            if let Some(integer) = number.as_f64().and_then(integer_in) {
-                *value = integer.into();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Returns the integer value of a whole float, up to where floats can represent every integer.
-pub(crate) fn exact_integer(float: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let is_negative_zero = float == 0.0 && float.is_sign_negative();
-    if float.fract() == 0.0 && float.abs() <= EXACT && !is_negative_zero {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
-        return Some(float as i64);
-    }
-    None
 }
 
 #[cfg(test)]

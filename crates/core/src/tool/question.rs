@@ -16,6 +16,7 @@ use super::{
     failure::{Failure, Question},
     schema::{
         self, ParameterErrors, Schema,
+        decode::decode,
         reduced::{appended, take_description},
         vocabulary::{
             Role::{Branch, Condition, OtherPart, Reference},
@@ -30,7 +31,9 @@ const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 /// A user's answer to a question.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Answer {
+    /// The content of the form.
     Accepted(Value),
+    /// The user declined to give one, or closed the form.
     Declined,
 }
 
@@ -50,7 +53,7 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
     })?;
     let errors = match answers.get(key) {
         Some(Answer::Declined) => return Ok(None),
-        Some(Answer::Accepted(content)) => match decode(content, &form) {
+        Some(Answer::Accepted(content)) => match answer_of(content, &form) {
             Ok(answer) => return Ok(Some(answer)),
             Err(errors) => errors,
         },
@@ -67,7 +70,7 @@ pub(super) fn answer_in<T: DeserializeOwned + JsonSchema>(
 }
 
 /// Decodes the fields of the form; a client may send others.
-fn decode<T: DeserializeOwned + JsonSchema>(
+fn answer_of<T: DeserializeOwned + JsonSchema>(
     content: &Value,
     form: &Value,
 ) -> Result<T, ParameterErrors> {
@@ -83,7 +86,7 @@ fn decode<T: DeserializeOwned + JsonSchema>(
         result?;
     }
     schema.normalize(&mut answer);
-    let result = super::decode(answer);
+    let result = decode(answer);
     result.map_err(|error| error.explained(schema.value()))
 }
 

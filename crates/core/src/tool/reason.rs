@@ -7,13 +7,14 @@ macro_rules! reasons {
         /// The reason why a call returned no value.
         #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
         pub enum Reason {
-            $($name,)+
+            $(#[doc = concat!("`", $word, "`")] $name,)+
         }
 
         impl Reason {
             /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
+            /// Returns the reason as a word.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)+

@@ -40,7 +40,6 @@ pub struct AuthorizationRequirement {
     #[serde(default, deserialize_with = "null_is_default")]
     pub oauth2: OAuth2Requirement,
     /// The URL at which the provider issues the token, if the tool knows it.
-    #[doc(hidden)]
     #[serde(skip)]
     pub token_url: Option<String>,
 }
@@ -63,7 +62,7 @@ pub struct SecretRequirement {
 }
 
 impl Requirements {
-    #[doc(hidden)]
+    /// Returns true if a call needs nothing besides its input.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

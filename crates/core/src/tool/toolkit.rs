@@ -50,21 +50,25 @@ pub struct Toolkit {
 /// A tool and its id, shared with its calls, which may outlive their requests.
 #[derive(Clone)]
 pub struct ToolEntry {
+    /// The tool's id.
     pub id: ToolId,
+    /// The tool.
     pub tool: Arc<ToolParts>,
 }
-
-/// The tool of a call.
-pub type SelectedTool = ToolEntry;
 
 /// The reason why a selector matches no tool.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ToolNotFound {
+    /// No tool has the name.
     Tool {
+        /// The most similar name of a tool.
         closest: Option<String>,
     },
+    /// The tool has no such version.
     Version {
+        /// The version that was requested.
         version: Version,
+        /// The versions of the tool, the oldest first.
         available: Vec<Version>,
     },
 }
@@ -138,14 +142,13 @@ impl Toolkit {
         self.entries.iter().map(definition).collect()
     }
 
-    #[doc(hidden)]
+    /// Returns the tools with their ids, in the order of registration.
     pub fn entries(&self) -> &[ToolEntry] {
         &self.entries
     }
 
     /// Does work of the first calls during initialization, when Lambda gives a function its full
     /// CPU power; only for a few tools, so that it takes no longer if there are many.
-    #[doc(hidden)]
     pub fn warm_up(&self) {
         const AT_MOST: usize = 16;
         let tools = self.entries.iter().take(AT_MOST).map(|it| &*it.tool);
@@ -155,12 +158,11 @@ impl Toolkit {
     }
 
     /// Finds a tool: OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
-    #[doc(hidden)]
     pub fn resolve(
         &self,
         selector: &Selector,
         is_listed: impl Fn(&ToolEntry) -> bool,
-    ) -> Result<SelectedTool, ToolNotFound> {
+    ) -> Result<ToolEntry, ToolNotFound> {
         let Some(versions) = self.versions.get(&selector.qualified) else {
             let closest = self.closest(&selector.qualified, is_listed);
             return Err(ToolNotFound::Tool { closest });
@@ -188,7 +190,6 @@ impl Toolkit {
     }
 
     /// Returns the newest version of each tool, in the order of registration.
-    #[doc(hidden)]
     pub fn newest(&self) -> impl Iterator<Item = &ToolEntry> {
         let entries = self.entries.iter().enumerate();
         let newest = entries.filter(|(at, entry)| self.versions[entry.id.qualified()][0] == *at);

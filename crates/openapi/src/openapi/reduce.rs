@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use lambda_tools_core::{ToolId, tool::schema::Schema};
-use serde_json::Value;
+use lambda_tools_core::ToolId;
+use lambda_tools_schema::{Schema, text::plain};
+use serde_json::{Map, Value};
 
 use super::{Note, OpenApi, Reduction, Report};
 use crate::{
     ApiTools, OpenApiError, choice,
-    input::{Fixed, Input},
-    names::{distinct, function_in, tool_of},
+    input::Input,
+    names::{distinct, function_in, tool_of, toolkit_of},
     operation::Operation,
     parameters::Filled,
     plan::{ApiTool, FORMAT, Place, RequestPlan, scopes_of},
-    security::{Known, credentials_in, needs_of, notes_on},
+    security::{self, Known, credentials_in, needs_of, notes_on},
     servers,
-    text::{description_of, first_paragraph, is_undescribed, plain},
+    text::{description_of, first_paragraph, is_undescribed},
 };
 
 /// The maximum number of tools in a list: models choose worse among more.
@@ -25,18 +26,23 @@ impl OpenApi {
     /// Reduces the chosen operations to tools.
     ///
     /// # Errors
-    /// Nothing is chosen, or more than 40 operations without [`searchable`](Self::searchable) or
-    /// [`list_all`](Self::list_all); the base URL is not known; an option names what the document does
-    /// not have.
+    /// Nothing is chosen, or more than 40 operations without `searchable` or `list_all`; the base URL is
+    /// not known; an option names what the document does not have.
     pub fn reduce(&self) -> Result<Reduction, OpenApiError> {
-        let operations = Operation::all(&self.document);
-        self.check_id()?;
-        self.choice.check(&operations)?;
-        self.servers.check(&self.document)?;
-        self.credentials.check(&self.document)?;
+        let (document, options) = (&self.document, &self.options);
+        let operations = Operation::all(document);
+        let info = &document.root()["info"];
+        let text = |field: &str| info[field].as_str().unwrap_or_default();
+        let toolkit = options.toolkit.clone();
+        let toolkit = &toolkit.unwrap_or_else(|| toolkit_of(text("title")));
+        let version = options.tool_version.as_deref().unwrap_or("1.0.0");
+        check_id(toolkit, version)?;
+        choice::check(options, &operations)?;
+        servers::check(options, document)?;
+        security::check(options, document)?;
         let chosen = self.chosen(&operations)?;
-        let base_url = servers::base_url(&self.document, &self.servers)?;
-        let known = credentials_in(&self.document, &self.toolkit, &base_url, &self.credentials);
+        let base_url = servers::base_url(document, options)?;
+        let known = credentials_in(document, toolkit, &base_url, options);
         let mut report = Report {
             operations: operations.len(),
             chosen: chosen.len(),
@@ -47,14 +53,14 @@ impl OpenApi {
             match self.reduced(operation, &base_url, &known, &mut report.notes) {
                 Ok(tool) => {
                     tools.push(tool);
-                    names.push(self.names_of(operation));
+                    names.push(self.names_of(operation, toolkit));
                 }
                 Err(reason) => report.left_out.push(Note::new(operation.label(), reason)),
             }
         }
-        let names = distinct(&self.toolkit, &names);
+        let names = distinct(toolkit, &names);
         for (tool, name) in tools.iter_mut().zip(names) {
-            tool.id = format!("{}.{name}@{}", self.toolkit, self.version);
+            tool.id = format!("{toolkit}.{name}@{version}");
         }
         self.check_count(tools.len(), &report)?;
         let needed = scopes_of(&tools);
@@ -62,21 +68,18 @@ impl OpenApi {
         let used = used.filter(|(scheme, _)| needed.contains_key(&**scheme));
         let used = used.filter_map(|(scheme, it)| Some((scheme, it.ok()?)));
         let credentials: BTreeMap<_, _> = used.collect();
-        if self.credentials.bearer.is_none() {
-            let notes = notes_on(&self.document, &credentials);
-            report.notes.extend(notes);
+        if options.bearer.is_none() {
+            report.notes.extend(notes_on(document, &credentials));
         }
-        let info = &self.document.root()["info"];
-        let text = |field: &str| info[field].as_str().unwrap_or_default();
         let tools = ApiTools {
             format: FORMAT,
             title: plain(text("title")),
             version: plain(text("version")),
             description: first_paragraph(text("description")),
             base_url,
-            allow_private: self.allows_private,
-            searchable: self.is_searchable,
-            idempotency_header: self.idempotency_header.clone(),
+            allow_private: options.allow_private,
+            searchable: options.searchable,
+            idempotency_header: options.idempotency_header.clone(),
             credentials,
             tools,
             made_with: Vec::new(),
@@ -97,19 +100,8 @@ impl OpenApi {
                 groups.collect::<Vec<_>>().join(", ")
             )));
         }
-        self.check_names(operations)?;
-        let is_chosen = |it: &&Operation| self.choice.includes(it, it.extension(&self.document));
+        let is_chosen = |it: &&Operation| choice::includes(&self.options, it, &self.document);
         Ok(operations.iter().filter(is_chosen).copied().collect())
-    }
-
-    /// Checks that the operations that options name exist.
-    fn check_names(&self, operations: &[Operation]) -> Result<(), OpenApiError> {
-        choice::check_operations("--rename", self.names.keys(), operations)?;
-        choice::check_operations("--describe", self.descriptions.keys(), operations)?;
-        choice::check_operations("--fix", self.fixed.keys(), operations)?;
-        let is_there = |it: &&String| operations.iter().any(|one| is_said(one, it));
-        let misspelt = self.readers.iter().filter(|it| !is_there(it));
-        choice::check_operations("--reads", misspelt, operations)
     }
 
     fn check_count(&self, count: usize, report: &Report) -> Result<(), OpenApiError> {
@@ -126,7 +118,7 @@ impl OpenApi {
                 report.chosen
             )));
         }
-        if count <= MOST_TOOLS || self.is_searchable || self.lists_all {
+        if count <= MOST_TOOLS || self.options.searchable || self.options.list_all {
             return Ok(());
         }
         Err(OpenApiError::new(format!(
@@ -142,21 +134,22 @@ impl OpenApi {
         known: &Known,
         notes: &mut Vec<Note>,
     ) -> Result<ApiTool, String> {
-        let (credentials, doubt) = needs_of(operation, &self.document, known, &self.credentials)?;
+        let (document, options) = (&self.document, &self.options);
+        let (credentials, doubt) = needs_of(operation, document, known, options)?;
         let read_only = self.is_reader(operation);
         let used = credentials.keys();
         let used: Vec<_> = used.filter_map(|it| known.get(it)?.as_ref().ok()).collect();
         let own = used.iter().filter_map(|it| it.place());
-        let header = self.idempotency_header.as_deref().filter(|_| !read_only);
+        let header = options.idempotency_header.as_deref().filter(|_| !read_only);
         let filled: Vec<Filled> = own.chain(header.map(|it| (Place::Header, it))).collect();
-        let nothing = Fixed::new();
-        let fixed = said(&self.fixed, operation).unwrap_or(&nothing);
-        let input = Input::of(operation, &self.document, &filled, fixed)?;
+        let nothing = Map::new();
+        let fixed = said(&options.fix, operation).unwrap_or(&nothing);
+        let input = Input::of(operation, document, &filled, fixed)?;
         let schema = Schema::from_value(input.schema.clone());
         let error = |error| format!("its input is not a valid JSON Schema: {error}");
         schema.compile().map_err(error)?;
         let mut note = |text: &str| notes.push(Note::new(operation.label(), text));
-        let described = said(&self.descriptions, operation);
+        let described = said(&options.describe, operation);
         if is_undescribed(operation) && described.is_none() {
             note("it has no description; describe it");
         }
@@ -192,10 +185,10 @@ impl OpenApi {
                     path if path.starts_with('/') => path.to_owned(),
                     path => format!("/{path}"),
                 },
-                base_url: servers::own_url(operation, base_url, &self.servers)?,
+                base_url: servers::own_url(operation, base_url, options)?,
                 parameters: input.parameters,
                 body: input.body,
-                answer: operation.answer(&self.document),
+                answer: operation.answer(document),
             },
             input: input.schema,
         })
@@ -203,10 +196,10 @@ impl OpenApi {
 
     /// Returns the names that an operation's tool may have within its toolkit, the best first. One
     /// without a letter or a digit names nothing.
-    fn names_of(&self, operation: &Operation) -> Vec<String> {
+    fn names_of(&self, operation: &Operation, toolkit: &str) -> Vec<String> {
         let extension = operation.own_extension().and_then(|it| it.get("name"));
-        let chosen = said(&self.names, operation).map(String::as_str);
-        let named = |it: &str| Some(tool_of(&self.toolkit, it)).filter(|it| !it.is_empty());
+        let chosen = said(&self.options.rename, operation).map(String::as_str);
+        let named = |it: &str| Some(tool_of(toolkit, it)).filter(|it| !it.is_empty());
         let said = chosen.or(extension.and_then(Value::as_str));
         if let Some(name) = said.and_then(named) {
             return vec![name];
@@ -222,27 +215,28 @@ impl OpenApi {
         }
     }
 
-    /// Checks the toolkit's name and the version, which all ids share.
-    fn check_id(&self) -> Result<(), OpenApiError> {
-        let id = format!("{}.A@{}", self.toolkit, self.version);
-        let error = |_| {
-            let text = "the toolkit must be letters, digits and underscores, and the version x.y.z";
-            OpenApiError::new(text)
-        };
-        id.parse::<ToolId>().map(drop).map_err(error)
-    }
-
     fn is_reader(&self, operation: &Operation) -> bool {
         let extension = operation.own_extension().and_then(|it| it.get("readOnly"));
-        extension.and_then(Value::as_bool).unwrap_or_else(|| {
-            operation.is_safe() || self.readers.iter().any(|it| is_said(operation, it))
-        })
+        let is_said = || {
+            self.options
+                .reads
+                .iter()
+                .any(|it| choice::reads(operation, it))
+        };
+        extension
+            .and_then(Value::as_bool)
+            .unwrap_or_else(|| operation.is_safe() || is_said())
     }
 }
 
-/// Returns true if `--reads` names the operation: by its id, or by a pattern of its path.
-fn is_said(operation: &Operation, name: &str) -> bool {
-    choice::is(operation, name) || choice::matches(name, operation.path)
+/// Checks the toolkit's name and the version, which all ids share.
+fn check_id(toolkit: &str, version: &str) -> Result<(), OpenApiError> {
+    let error = |_| {
+        let text = "the toolkit must be letters, digits and underscores, and the version x.y.z";
+        OpenApiError::new(text)
+    };
+    let id = format!("{toolkit}.A@{version}").parse::<ToolId>();
+    id.map(drop).map_err(error)
 }
 
 /// Returns the value of an option for an operation, by its id, or by its method and path.

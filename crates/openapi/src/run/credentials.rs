@@ -59,18 +59,11 @@ impl Api {
             let Some(credential) = self.settings.credentials.get(scheme) else {
                 continue;
             };
-            let fresh = match credential {
-                Credential::User { provider, .. } if is_refused => {
+            let fresh = match (credential, &*credential.secrets()) {
+                (Credential::User { provider, .. }, _) if is_refused => {
                     return Err(cx.token_rejected(provider));
                 }
-                Credential::Header { secret, .. }
-                | Credential::Query { secret, .. }
-                | Credential::Cookie { secret, .. }
-                | Credential::Basic { secret }
-                    if is_refused =>
-                {
-                    cx.secret_rejected(secret).await
-                }
+                (_, [secret]) if is_refused => cx.secret_rejected(secret).await,
                 _ => None,
             };
             has_others |= fresh.is_some() || matches!(credential, Credential::Client { .. });

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::header::{CONTENT_TYPE, LINK, LOCATION};
-use lambda_tools_core::{Context, Failure, json::read_whole, tool::schema::is_type};
+use lambda_tools_core::{Context, Failure, json::read_whole};
+use lambda_tools_schema::is_type;
 use reqwest::{Response, Url};
 use serde_json::{Map, Value, json};
 

@@ -5,11 +5,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use lambda_tools_core::{
-    Context, Tool,
-    text::closest,
-    tool::schema::{ParameterErrors, Schema},
-};
+use lambda_tools_core::{Context, Tool};
+use lambda_tools_schema::{ParameterErrors, Schema, text::closest};
 use serde_json::{Value, json};
 
 use super::{Api, one_of, taken_input, with_requirements};

@@ -1,7 +1,7 @@
 //! Long answers, secrets in answers, and many operations. `tests/cases` has the usual answers.
 
 use lambda_tools_core::{Context, Failure, testing};
-use lambda_tools_openapi::{ApiTools, OpenApi};
+use lambda_tools_openapi::{ApiTools, OpenApi, OpenApiOptions};
 use serde_json::{Value, json};
 
 use crate::recorder::{Recorder, call, context, json_answer, toolkit};
@@ -9,8 +9,12 @@ use crate::recorder::{Recorder, call, context, json_answer, toolkit};
 fn tools() -> ApiTools {
     let document = include_str!("../documents/notes.json");
     let document = serde_json::from_str(document).unwrap();
-    let api = OpenApi::new(document).unwrap().include_all();
-    api.secret("key", "NOTES_KEY").reduce().unwrap().tools
+    let options = OpenApiOptions {
+        secrets: [("key".to_owned(), "NOTES_KEY".to_owned())].into(),
+        ..OpenApiOptions::all()
+    };
+    let api = OpenApi::new(document, options).unwrap();
+    api.reduce().unwrap().tools
 }
 
 /// Calls the list of an API that answers with this status and this body.

@@ -1,7 +1,7 @@
 //! Inputs, responses and documents that try to make a request leave the API.
 
 use lambda_tools_core::Failure;
-use lambda_tools_openapi::{ApiTools, OpenApi, Reduction};
+use lambda_tools_openapi::{ApiTools, OpenApi, OpenApiOptions, Reduction};
 use serde_json::{Value, json};
 use test_support::answer;
 
@@ -14,9 +14,13 @@ fn document(server: &str) -> Value {
     document
 }
 
+/// Returns the API of a document, all of whose operations are chosen.
+fn api_of(document: Value) -> OpenApi {
+    OpenApi::new(document, OpenApiOptions::all()).unwrap()
+}
+
 fn reduced(document: Value) -> Reduction {
-    let api = OpenApi::new(document).unwrap().include_all();
-    api.reduce().unwrap()
+    api_of(document).reduce().unwrap()
 }
 
 fn tools(server: &str) -> ApiTools {
@@ -155,8 +159,7 @@ fn no_document_leads_to_an_address_of_the_own_network() {
         "https://files.example#a",
         "ftp://files.example",
     ] {
-        let api = OpenApi::new(document(server)).unwrap().include_all();
-        assert!(api.reduce().is_err(), "{server}");
+        assert!(api_of(document(server)).reduce().is_err(), "{server}");
     }
     assert!(tools("https://files.example").tools().is_ok());
     assert!(tools("https://1.1.1.1").tools().is_ok());
@@ -173,12 +176,13 @@ fn secured(title: &str, name: &str, scheme: &Value) -> Value {
 
 /// Returns true if all operations of a document are left out, because of their scheme.
 fn is_left_out(api: &OpenApi) -> bool {
-    let api = api.clone().include_all();
-    if let Ok(reduction) = api.clone().allow_private().reduce() {
+    if let Ok(reduction) = api.reduce() {
         assert!(reduction.report.left_out.is_empty());
         return false;
     }
-    assert!(api.bearer("FILES_TOKEN").reduce().is_ok());
+    let mut api = api.clone();
+    api.options.bearer = Some("FILES_TOKEN".to_owned());
+    assert!(api.reduce().is_ok());
     true
 }
 
@@ -200,7 +204,7 @@ fn urls_of_authorization_servers_use_tls() {
     let schemes = |url: &str| {
         let client = json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": url}}});
         let schemes = [code(url, good), code(good, url), client];
-        schemes.map(|it| OpenApi::new(secured("Files API", "login", &it)).unwrap())
+        schemes.map(|it| api_of(secured("Files API", "login", &it)))
     };
     let urls: Vec<String> = serde_json::from_str(UNSAFE_URLS).unwrap();
     for url in urls {
@@ -215,7 +219,7 @@ fn urls_of_authorization_servers_use_tls() {
     for url in own.split(' ') {
         // The first page is opened by the user's browser.
         for api in schemes(url).into_iter().skip(1) {
-            let tools = api.include_all().reduce().unwrap().tools;
+            let tools = api.reduce().unwrap().tools;
             let error = tools.tools().err().unwrap().to_string();
             assert!(error.contains("allow_private"), "{url}: {error}");
         }
@@ -224,8 +228,12 @@ fn urls_of_authorization_servers_use_tls() {
 
 #[test]
 fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
-    let api = |title: &str, name: &str, scheme: &Value| {
-        OpenApi::new(secured(title, name, scheme)).unwrap()
+    let api = |title: &str, name: &str, scheme: &Value| api_of(secured(title, name, scheme));
+    let naming = |mut api: OpenApi, name: &str, secret: &str| {
+        api.options
+            .secrets
+            .insert(name.to_owned(), secret.to_owned());
+        api
     };
     let key = json!({"type": "apiKey", "in": "header", "name": "X-Key"});
     let client = json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://login.example"}}});
@@ -253,12 +261,12 @@ fn no_document_chooses_a_secret_of_the_server_or_of_its_platform() {
         assert!(is_left_out(&api), "{title} {name}");
         // An id that the owner names is accepted.
         assert!(
-            !is_left_out(&api.secret(name, "FILES_KEY")),
+            !is_left_out(&naming(api, name, "FILES_KEY")),
             "{title} {name}"
         );
     }
     assert!(is_left_out(&api("AWS", "login", &client)));
-    let named = api("Files", "key", &key).secret("key", "AWS_SECRET_ACCESS_KEY");
+    let named = naming(api("Files", "key", &key), "key", "AWS_SECRET_ACCESS_KEY");
     assert!(!is_left_out(&named));
     for (title, name) in [
         ("Toolshed", "key"),
@@ -295,7 +303,7 @@ fn no_document_sets_headers_of_the_connection() {
             "{name}: {notes:?}"
         );
         let key = json!({"type": "apiKey", "in": "header", "name": name});
-        let api = OpenApi::new(secured("Files", "key", &key)).unwrap();
+        let api = api_of(secured("Files", "key", &key));
         assert!(is_left_out(&api), "{name}");
     }
     // Others of similar names are parameters, and none of these names is refused elsewhere.
@@ -323,7 +331,7 @@ fn time_of(length: usize, schema: impl Fn(&[String]) -> Value) -> std::time::Dur
     let texts: Vec<_> = (0..length).map(|it| format!("value {it}")).collect();
     let mut document = document("https://files.example");
     document["paths"]["/{any}"]["delete"]["parameters"][0]["schema"] = schema(&texts);
-    let api = OpenApi::new(document).unwrap().include_all();
+    let api = api_of(document);
     let times = [(); 2].map(|()| {
         let started = std::time::Instant::now();
         assert!(api.reduce().is_ok());

@@ -11,7 +11,7 @@ use std::{
 
 use axum::response::Response;
 use lambda_tools_core::{Failure, testing};
-use lambda_tools_openapi::{OpenApi, Reduction};
+use lambda_tools_openapi::{OpenApi, OpenApiOptions, Reduction};
 use serde_json::{Value, json};
 use test_support::repository;
 
@@ -29,7 +29,7 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
         let missing = all.iter().filter(|it| !text.contains(**it));
         faults.extend(missing.map(|it| format!("no {it:?} in {text}")));
     };
-    let reduced = OpenApi::new(document).and_then(|api| api_of(case, api).reduce());
+    let reduced = OpenApi::new(document, options_of(case)).and_then(|api| api.reduce());
     let Reduction { tools, report, .. } = match reduced {
         Ok(it) => it,
         Err(error) if expected.contains_key("error") => {
@@ -145,41 +145,48 @@ fn differences(wanted: &Value, failure: Option<&Failure>) -> Vec<String> {
     differences
 }
 
-/// Returns the API with the options of a case; it has one operation, or all are chosen.
-fn api_of(case: &Value, api: OpenApi) -> OpenApi {
+/// Returns the options of a case; its document has one operation, or all are chosen.
+fn options_of(case: &Value) -> OpenApiOptions {
     let flags = case["flags"].as_array().cloned().unwrap_or_default();
     let flags: Vec<_> = flags.iter().map(|it| it.as_str().unwrap()).collect();
-    let mut api = match case["choose"].as_str() {
-        Some(id) => api.include_operations([id]),
-        None => api.include_all(),
-    };
+    let mut options = OpenApiOptions::all();
+    if let Some(id) = case["choose"].as_str() {
+        options.include_paths.clear();
+        options.include_operations.push(id.to_owned());
+    }
     let mut flags = flags.into_iter();
     while let Some(flag) = flags.next() {
         if flag == "--all" {
             continue;
         }
-        let value = flags.next().unwrap();
-        let (name, text) = value.split_once('=').unwrap_or((value, ""));
-        api = match flag {
-            "--server-variable" => api.server_variable(name, text),
-            "--secret" => api.secret(name, text),
-            "--rename" => api.rename(name, text),
+        let value = flags.next().unwrap().to_owned();
+        let (name, text) = value.split_once('=').unwrap_or((&value, ""));
+        let pair = (name.to_owned(), text.to_owned());
+        match flag {
+            "--server-variable" => options.server_variables.extend([pair]),
+            "--secret" => options.secrets.extend([pair]),
+            "--rename" => options.rename.extend([pair]),
             "--fix" => {
                 let (operation, parameter) = name.split_once('.').unwrap();
-                api.fix(operation, parameter, text.into())
+                let fixed = options.fix.entry(operation.to_owned()).or_default();
+                fixed.insert(parameter.to_owned(), text.into());
             }
-            "--include-method" => api.include_methods([value]),
-            "--security" => api.security([value]),
-            "--host" => api.hosts([value]),
-            "--bearer" => api.bearer(value),
-            "--base-url" => api.base_url(value),
-            "--document-url" => api.document_url(value),
-            "--include-tag" => api.include_tags([value]),
-            "--idempotency-header" => api.idempotency_header(value),
+            "--security" => {
+                let (scheme, flow) = value.split_once(':').unzip();
+                let scheme = scheme.unwrap_or(&value).to_owned();
+                options.security.insert(scheme, flow.map(str::to_owned));
+            }
+            "--include-method" => options.include_methods.push(value),
+            "--host" => options.hosts.push(value),
+            "--bearer" => options.bearer = Some(value),
+            "--base-url" => options.base_url = Some(value),
+            "--document-url" => options.document_url = Some(value),
+            "--include-tag" => options.include_tags.push(value),
+            "--idempotency-header" => options.idempotency_header = Some(value),
             other => panic!("{other}"),
-        };
+        }
     }
-    api
+    options
 }
 
 fn response_of(answer: &Value) -> Response {

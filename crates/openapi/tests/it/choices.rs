@@ -1,14 +1,25 @@
 //! What an owner chooses and says about operations.
 
-use lambda_tools_openapi::{OpenApi, Reduction};
+use lambda_tools_openapi::{OpenApi, OpenApiOptions, Reduction};
 use serde_json::{Value, json};
 
 fn document() -> Value {
     serde_json::from_str(include_str!("../documents/pets.json")).unwrap()
 }
 
-fn api() -> OpenApi {
-    OpenApi::new(document()).unwrap()
+fn reduced(options: OpenApiOptions) -> Reduction {
+    OpenApi::new(document(), options).unwrap().reduce().unwrap()
+}
+
+/// Returns options in which this one is set.
+fn with(set: impl FnOnce(&mut OpenApiOptions)) -> OpenApiOptions {
+    let mut options = OpenApiOptions::default();
+    set(&mut options);
+    options
+}
+
+fn list(item: &str) -> Vec<String> {
+    vec![item.to_owned()]
 }
 
 fn ids(reduction: &Reduction) -> Vec<String> {
@@ -24,29 +35,41 @@ fn nothing_becomes_a_tool_that_nobody_chose() {
     let mut document = document();
     let search = document["paths"]["/pets"]["post"].as_object_mut().unwrap();
     search.remove("x-mcp");
-    let error = OpenApi::new(document).unwrap().reduce().unwrap_err();
+    let error = OpenApi::new(document, OpenApiOptions::default())
+        .unwrap()
+        .reduce()
+        .unwrap_err();
     let error = error.to_string();
     assert!(error.ends_with("methods: pets (3), people (1)"), "{error}");
 }
 
 #[test]
 fn operations_are_chosen_in_several_ways() {
-    let (list, find) = ("Pets.ListPets@1.0.0", "Pets.FindPets@1.0.0");
-    let pets = || api().include_tags(["pets"]);
-    for (api, expected) in [
-        (api(), &[find][..]),
-        (pets(), &[list, find]),
-        (pets().include_methods(["get"]), &[list]),
-        (api().include_methods(["GET"]), &[list]),
-        (api().include_paths(["/pe*"]).exclude(["search"]), &[list]),
-        (
-            api().include_operations(["GET /pets"]).exclude(["search"]),
-            &[list],
-        ),
+    let (all, find) = ("Pets.ListPets@1.0.0", "Pets.FindPets@1.0.0");
+    let pets = with(|it| it.include_tags = list("pets"));
+    let read_pets = OpenApiOptions {
+        include_methods: list("get"),
+        ..pets.clone()
+    };
+    let by_path = with(|it| {
+        it.include_paths = list("/pe*");
+        it.exclude = list("search");
+    });
+    let by_name = with(|it| {
+        it.include_operations = list("GET /pets");
+        it.exclude = list("search");
+    });
+    for (options, expected) in [
+        (OpenApiOptions::default(), &[find][..]),
+        (pets, &[all, find]),
+        (read_pets, &[all]),
+        (with(|it| it.include_methods = list("GET")), &[all]),
+        (by_path, &[all]),
+        (by_name, &[all]),
     ] {
-        assert_eq!(ids(&api.reduce().unwrap()), expected);
+        assert_eq!(ids(&reduced(options)), expected);
     }
-    let reduction = api().include_all().reduce().unwrap();
+    let reduction = reduced(OpenApiOptions::all());
     let reason = &reduction.report.left_out[0];
     assert_eq!(reason.operation, "GET /vault");
     assert!(reason.text.contains("mutualTLS"), "{reason}");
@@ -56,7 +79,7 @@ fn operations_are_chosen_in_several_ways() {
 
 #[test]
 fn users_grant_their_own_tokens() {
-    let reduction = api().include_tags(["pets"]).reduce().unwrap();
+    let reduction = reduced(with(|it| it.include_tags = list("pets")));
     let provider = &reduction.tools.providers()[0];
     assert_eq!(provider.id, "pets");
     assert_eq!(provider.token_url, "https://login.example/token");
@@ -71,14 +94,16 @@ fn too_many_tools_need_a_decision() {
         document["paths"][format!("/many/{number}")] =
             json!({"get": {"operationId": format!("many{number}"), "responses": {}}});
     }
-    let api = OpenApi::new(document).unwrap().include_all();
+    let mut api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
     let error = api.reduce().unwrap_err().to_string();
     assert!(
         error.contains("52 tools") && error.contains("searchable"),
         "{error}"
     );
-    assert_eq!(api.clone().list_all().reduce().unwrap().tools.len(), 52);
-    assert_eq!(api.searchable().tools().unwrap().len(), 3);
+    api.options.list_all = true;
+    assert_eq!(api.tools().unwrap().len(), 52);
+    (api.options.list_all, api.options.searchable) = (false, true);
+    assert_eq!(api.tools().unwrap().len(), 3);
 }
 
 #[test]
@@ -93,12 +118,8 @@ fn only_the_owner_says_that_a_tool_deletes_nothing() {
         "post": operation(json!({"destructive": false})), "delete": operation(json!({"destructive": false})),
         "put": operation(json!({"destructive": true})), "get": operation(json!({"destructive": true})),
     }});
-    let tools = OpenApi::new(document)
-        .unwrap()
-        .include_all()
-        .tools()
-        .unwrap();
-    let toolkit = lambda_tools_core::Toolkit::new(tools).unwrap();
+    let api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
+    let toolkit = lambda_tools_core::Toolkit::new(api.tools().unwrap()).unwrap();
     let hints = toolkit.entries().iter().map(|it| {
         let (name, hints) = (it.id.qualified(), it.tool.hints);
         (name, hints.is_read_only, hints.is_destructive)

@@ -7,7 +7,7 @@
 use std::{process::Command, time::Duration};
 
 use lambda_tools_core::{Failure, Toolkit};
-use lambda_tools_openapi::{ApiTools, OpenApi, Reduction};
+use lambda_tools_openapi::{ApiTools, OpenApi, OpenApiOptions, Reduction};
 use serde_json::{Value, json};
 use test_support::{Running, isolated, repository};
 
@@ -33,14 +33,21 @@ async fn fastapi_answers_every_call() {
     let line = running.line_with("http://127.0.0.1:", 60);
     let url = line.trim();
     let document = fetched(&format!("{url}/openapi.json")).await;
-    let api = OpenApi::new(document).unwrap();
-    let api = api.list_all().base_url(url).allow_private();
-    let Reduction { tools, report, .. } = api.clone().include_all().reduce().unwrap();
+    let options = OpenApiOptions {
+        list_all: true,
+        base_url: Some(url.to_owned()),
+        allow_private: true,
+        ..OpenApiOptions::all()
+    };
+    let mut api = OpenApi::new(document, options).unwrap();
+    let Reduction { tools, report, .. } = api.reduce().unwrap();
     let named: Vec<_> = report.left_out.iter().map(|it| &*it.operation).collect();
     assert_eq!(named, left_out);
     let mut faults = faults_of(tools).await;
-    let with_token = api.include_operations(left_out);
-    let reduction = with_token.bearer("TOKEN").reduce().unwrap();
+    api.options.include_paths.clear();
+    api.options.include_operations = left_out.map(str::to_owned).into();
+    api.options.bearer = Some("TOKEN".to_owned());
+    let reduction = api.reduce().unwrap();
     faults.extend(faults_of(reduction.tools).await);
     assert_eq!(faults.len(), report.operations);
     let answered = faults.iter().filter(|it| it.is_empty()).count();

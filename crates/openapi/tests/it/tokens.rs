@@ -9,7 +9,7 @@ use std::{
 use axum::{Router, extract::Request, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use lambda_tools_core::{Context, Failure, Toolkit, testing};
-use lambda_tools_openapi::{ApiTools, OpenApi};
+use lambda_tools_openapi::{ApiTools, OpenApi, OpenApiOptions};
 use serde_json::{Value, json};
 use test_support::Served;
 use tokio::{io::AsyncReadExt, net::TcpListener};
@@ -81,8 +81,8 @@ impl Issuer {
                 "/late": {"post": operation("late", "slow", &[])},
             },
         });
-        let api = OpenApi::new(document).unwrap().include_all();
-        api.allow_private().reduce().unwrap().tools
+        let api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
+        api.reduce().unwrap().tools.allow_private()
     }
 
     fn api(&self) -> Api {

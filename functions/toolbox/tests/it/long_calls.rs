@@ -57,6 +57,7 @@ impl Tools {
         let mut variables = CREDENTIALS.to_vec();
         variables.extend([
             ("LONG_TOOLS", "1"),
+            ("TOOLS_TASKS", "yes"),
             ("EFFECTS", effects.0.to_str().unwrap()),
             ("TOOLS_IDEMPOTENCY", "dynamodb"),
             ("TOOLS_IDEMPOTENCY_TABLE", TABLE),

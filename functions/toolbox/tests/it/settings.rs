@@ -59,7 +59,7 @@ fn on_lambda_a_function_that_does_not_set_who_may_call_does_not_start() {
 }
 
 /// Wrong values of each kind, and settings that do not fit together, with what the error says.
-const INVALID: [&str; 36] = [
+const INVALID: [&str; 37] = [
     "ALLOWED_HOSTS=a b => ALLOWED_HOSTS has 'a b', which is not a host",
     "HOST=0.0.0.0 => no setting says who may call this server",
     "HOST=0.0.0.0 => TOOLS_AUTH=none lets anyone call",
@@ -92,6 +92,7 @@ const INVALID: [&str; 36] = [
     "TOOLS_SECRETS=secrets-manager; TOOLS_SECRETS_PREFIX=a/; TOOLS_SECRETS_JSON=a => without TOOLS_SECRETS_PREFIX",
     "TOOLS_SIGN_IN_PROVIDER=x => must be cognito, entra, github, google or openid",
     "TOOLS_STREAMING=x => TOOLS_STREAMING has 'x', but may only have",
+    "TOOLS_TASKS=yes => needs the cargo feature 'tasks'",
     "TOOLS_STREAMING=http-api => only responses to function-url and rest-api can be streams",
     "TOOLS_GOOGLE_CLIENT_ID=id; TOOLS_GOOGLE_ISSUER=http://a.example => must be an https:// URL",
     "TOOLS_GITHUB_CLIENT_ID=id; TOOLS_OAUTH_KEY_IDS=, => no secret is configured to encrypt",

@@ -27,7 +27,12 @@ const STREAMING: (&str, &str) = ("TOOLS_STREAMING", "function-url,rest-api");
 /// Returns the function with the long tools.
 fn long() -> Command {
     let mut command = faults();
-    command.env("LONG_TOOLS", "1").env("KEY", "key-0123456789");
+    let variables = [
+        ("LONG_TOOLS", "1"),
+        ("TOOLS_TASKS", "yes"),
+        ("KEY", "key-0123456789"),
+    ];
+    command.envs(variables);
     command
 }
 

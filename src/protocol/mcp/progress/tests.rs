@@ -14,6 +14,7 @@ use http::{
 };
 use http_body_util::BodyExt;
 use serde_json::json;
+use test_support::lines::Lines;
 use tokio::time::sleep;
 use tower::ServiceExt;
 use tracing::subscriber::{DefaultGuard, set_default};
@@ -21,7 +22,6 @@ use tracing::subscriber::{DefaultGuard, set_default};
 use super::*;
 use crate::{
     Context, Failure, Server, Tool, Toolkit, arrival::Invocation, assemble::assemble, clock::REAL,
-    observe::tests::Lines,
 };
 
 /// Returns a server with the tool `Long_Run`, which returns 7.

@@ -92,6 +92,7 @@ impl Failure {
 
 /// The error that a response reports.
 pub struct ApiError {
+    /// The status of the response.
     pub status: StatusCode,
     /// The time in `Retry-After`.
     pub wait: Option<Duration>,
@@ -100,10 +101,12 @@ pub struct ApiError {
     /// The start of the body, with an ellipsis if there is more: by it, the redaction recognizes the
     /// start of a secret.
     pub body: String,
+    /// True if the body is a page for people.
     pub is_html: bool,
 }
 
 impl ApiError {
+    /// Reads the start of a response's body, within two seconds.
     pub async fn read(response: Response<impl Body>) -> Self {
         let (parts, body) = response.into_parts();
         let (start, is_whole) = start_of(body).await;

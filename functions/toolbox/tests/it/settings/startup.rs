@@ -135,24 +135,18 @@ async fn a_file_that_cannot_be_read_may_contain_the_key() {
 }
 
 #[test]
-fn the_debug_level_shows_the_settings_in_force() {
+fn the_debug_level_shows_the_settings_in_the_environment() {
     let settings = "PORT=0; RUST_LOG=debug; TOOLS_AUTH=api-key; TOOLS_API_KEY=marked-key-0123456789; \
         TOOLS_GOOGLE_CLIENT_ID=our-client; TOOLS_GOOGLE_CLIENT_SECRET=marked-secret-0123456789; \
         TOOLS_BASE_PATH=/agents";
     let running = Running::start(toolbox().envs(variables(settings)));
-    let line = running.line_with("settings in force", 20);
+    let line = running.line_with("settings in the environment", 20);
     for part in [
         "DEBUG",
         "TOOLS_AUTH=api-key",
         "TOOLS_BASE_PATH=/agents",
         "TOOLS_GOOGLE_CLIENT_ID=our-client",
         "PORT=0",
-        "api-key (TOOLS_API_KEY)",
-        "the environment variable 'ID' or .env",
-        "Memory",
-        "Oxp, ",
-        "1048576",
-        "google",
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
