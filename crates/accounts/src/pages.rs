@@ -26,7 +26,7 @@ pub use sign_in::{UNREADABLE_FORM, sign_in_response};
 
 const STYLE: &str = include_str!("pages/style.css");
 
-/// What pages show of the server.
+/// The title of the server and the URL for questions, as pages show them.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownServer<'a> {
     /// The title.
