@@ -118,7 +118,8 @@ fn is_qualified(text: &str) -> bool {
 
 /// Parses a version of one number or three.
 fn parse_version(text: &str) -> Result<Version, IdError> {
-    let mut numbers = text.split('.').map(parse_number);
+    let numbers = text.as_bytes().split(|byte| *byte == b'.');
+    let mut numbers = numbers.map(parse_number);
     let mut next = || numbers.next().transpose();
     match (next()?, next()?, next()?, next()?) {
         (Some(major), None, None, None) => Ok(Version::new(major, 0, 0)),
@@ -128,12 +129,15 @@ fn parse_version(text: &str) -> Result<Version, IdError> {
 }
 
 /// Parses a number without leading zeros: Semantic Versioning 2.0.0, section 2.
-fn parse_number(digits: &str) -> Result<u64, IdError> {
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || (digits.starts_with('0') && digits.len() > 1) {
+fn parse_number(digits: &[u8]) -> Result<u64, IdError> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if !is_number || (digits[0] == b'0' && digits.len() > 1) {
         return Err(GRAMMAR);
     }
-    digits.parse().map_err(|_| TOO_LARGE)
+    let number = digits.iter().try_fold(0_u64, |number, digit| {
+        number.checked_mul(10)?.checked_add((digit - b'0').into())
+    });
+    number.ok_or(TOO_LARGE)
 }
 
 /// The reason why a text is not a tool id. The message describes a valid id and never repeats the
