@@ -17,10 +17,8 @@ use aws_lc_rs::{
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE};
 use lambda_tools::{
-    AccessToken, Caller, Context, Failure, Jwt, Server, Tool, Toolkit,
-    http::HeaderValue,
-    secrets::Secrets,
-    testing::LambdaFunction,
+    AccessToken, Caller, Context, Failure, Jwt, Server, Tool, Toolkit, http::HeaderValue,
+    secrets::Secrets, testing::LambdaFunction,
 };
 use lambda_tools_accounts::auth::oidc::{ClaimRules, KeySet, UnverifiedToken, accepted};
 use serde_json::{Deserializer, Map, Value, json};
