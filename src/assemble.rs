@@ -83,6 +83,7 @@ pub(crate) fn assemble(
         clock: clock.clone(),
         is_healthy: server.is_healthy,
         lists_callable: server.lists_callable,
+        secret_headers: server.secret_headers,
         shows_calls: server.shows_calls,
         watch: server.watch,
         worker: server.worker,
@@ -129,11 +130,13 @@ pub(crate) fn own_secrets(server: &Server) -> impl Iterator<Item = &str> {
     ids
 }
 
-/// Returns the ids of all secrets that authentication, OAuth and the tools read, without
+/// Returns the ids of all secrets in the store that authentication, OAuth and the tools read, without
 /// duplicates.
 pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
     let entries = server.toolkit.entries().iter();
     let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
+    let comes = |id: &str| server.secret_headers.iter().any(|(it, _)| it == id);
+    let tools = tools.filter(|it| !comes(&it.id));
     let mut seen = HashSet::new();
     own_secrets(server)
         .chain(tools.map(|it| &*it.id))

@@ -17,6 +17,7 @@ pub(crate) mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use http::{HeaderMap, HeaderName};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -66,9 +67,10 @@ pub(crate) struct Engine {
     pub(crate) clock: Clock,
     /// The owner's health check; while it fails, calls are rejected.
     pub(crate) is_healthy: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// True if lists, and texts about other tools, show only the tools that their reader has the
-    /// scopes for.
+    /// True if lists, and texts about other tools, show only the tools that their reader may call.
     pub(crate) lists_callable: bool,
+    /// The ids of secrets, and the headers in which calls bring them.
+    pub(crate) secret_headers: Vec<(String, HeaderName)>,
     /// True if inputs and outputs are logged, which only the local server does.
     pub(crate) shows_calls: bool,
     pub(crate) watch: Watch,
@@ -179,6 +181,10 @@ impl Engine {
         {
             return Err(Rejection::RequiresTask);
         }
+        if !self.auth.allows(&caller, &entry) {
+            let tool = entry.id.to_string();
+            return Err(Rejection::NotAllowed { tool });
+        }
         let scopes = self
             .auth
             .missing_scopes(&caller, &entry.tool, &self.toolkit);
@@ -212,7 +218,29 @@ impl Engine {
 
     /// Returns true if lists show this tool to the caller.
     pub(crate) fn is_listed(&self, entry: &ToolEntry, caller: &Caller) -> bool {
-        !self.lists_callable || self.auth.may_call(caller, &entry.tool)
+        !self.lists_callable || self.auth.may_call(caller, entry)
+    }
+
+    /// Returns the header in which calls bring this secret, if they do.
+    fn header_of(&self, secret: &str) -> Option<&HeaderName> {
+        let mut headers = self.secret_headers.iter();
+        headers.find_map(|(id, name)| (id == secret).then_some(name))
+    }
+
+    /// Takes the secrets out of the headers of a call's request. One that comes twice, or is not text,
+    /// is none.
+    pub(crate) fn take_secrets(&self, call: &mut Call, headers: &HeaderMap) {
+        let secrets = &mut call.client_context.secrets;
+        for (id, name) in &self.secret_headers {
+            let mut values = headers.get_all(name).iter();
+            let only = values.next().filter(|_| values.next().is_none());
+            let text = only.and_then(|it| it.to_str().ok());
+            if let Some(text) = text.filter(|it| !it.is_empty()) {
+                secrets.insert(id.clone(), text.into());
+            } else if only.is_some() || !self.secrets.may_come_from_calls() {
+                secrets.remove(id);
+            }
+        }
     }
 
     pub(crate) fn is_healthy(&self) -> bool {

@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::Router;
+use http::HeaderName;
 
 use crate::{
     AgentCoreUser, Auth, EventKind, ServerInfo, Toolkit,
@@ -62,6 +63,8 @@ pub struct Server {
     pub(crate) streaming: Option<Vec<EventKind>>,
     pub(crate) agentcore_user: Option<AgentCoreUser>,
     pub(crate) lists_callable: bool,
+    /// The ids of secrets, and the headers in which calls bring them.
+    pub(crate) secret_headers: Vec<(String, HeaderName)>,
     pub(crate) task_after: Duration,
     pub(crate) explorer: Option<bool>,
     pub(crate) openapi: Option<bool>,
@@ -97,6 +100,7 @@ impl Server {
             streaming: None,
             agentcore_user: None,
             lists_callable: false,
+            secret_headers: Vec::new(),
             task_after: TASK_AFTER,
             explorer: None,
             openapi: None,
@@ -241,11 +245,20 @@ impl Server {
         self
     }
 
-    /// Shows each caller only the tools that its token has the [scopes](crate::Tool::scope) for. By
-    /// default lists show all tools, because clients ask their user for a missing scope only when
-    /// they call a tool. Callers without a token see all tools.
+    /// Shows each caller only the tools that it may call: those that its token has the
+    /// [scopes](crate::Tool::scope) for, and that [rules](crate::Tool::allow) do not keep it from. By
+    /// default the environment decides (see [`serve`](crate::serve)); without a setting, lists show all
+    /// tools, because clients ask their user for a missing scope only when they call a tool.
     pub fn list_only_callable_tools(mut self) -> Self {
         self.lists_callable = true;
+        self
+    }
+
+    /// Takes the value of a secret from a header of each call's request, in all protocols, so that each
+    /// customer can send a key of its own; the store is not asked for it. In OXP, `context.secrets` may
+    /// have it instead. Without any, the environment decides (see [`serve`](crate::serve)).
+    pub fn secret_header(mut self, id: impl Into<String>, header: HeaderName) -> Self {
+        self.secret_headers.push((id.into(), header));
         self
     }
 

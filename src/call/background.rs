@@ -123,6 +123,25 @@ impl Engine {
         cancels: bool,
     ) -> Result<Option<Task>, StoreError> {
         let owner = self.owner(caller);
+        let found = self.deduplication.task(id, &owner, false).await?;
+        // Of a version that is gone, the rules are those of the newest one.
+        let newest = |task: &Task| {
+            let selector = task.tool.parse::<Selector>().ok()?;
+            let version = None;
+            let selector = Selector {
+                version,
+                ..selector
+            };
+            self.toolkit.resolve(&selector, |_| true).ok()
+        };
+        let tool = found.as_ref();
+        let tool = tool.and_then(|task| self.tool_of(task).or_else(|| newest(task)));
+        if tool.is_some_and(|it| !self.auth.allows(caller, &it)) {
+            return Ok(None);
+        }
+        if !cancels {
+            return Ok(found);
+        }
         self.deduplication.task(id, &owner, cancels).await
     }
 
@@ -245,10 +264,12 @@ impl Execution {
     }
 
     /// Returns the time that the caller waits for a call that runs elsewhere, if it is not the usual
-    /// one.
+    /// one. Clients that send no ids would not come back for an equal call's outcome.
     pub(super) fn patience(&self, is_handed_over: bool) -> Option<Duration> {
         if !is_handed_over {
-            return self.follower.is_some().then(|| self.time_left());
+            let waits = self.follower.is_some()
+                || self.entry.tool.once_within.is_some() && !self.has_client_id;
+            return waits.then(|| self.time_left());
         }
         let left = self.arrival.invocation.time_left(self.engine.clock.now());
         let left = left.unwrap_or(DEFAULT_LIMIT);

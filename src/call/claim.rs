@@ -97,6 +97,7 @@ impl PreparedCall {
                 let call_id = self.valid.execution.id;
                 Ok(Outcome {
                     is_replay: recorded.is_replay,
+                    age: recorded.age,
                     task: recorded.task,
                     ..Outcome::of(call_id, recorded.duration, recorded.result)
                 })

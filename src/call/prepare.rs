@@ -7,7 +7,9 @@ use std::{
 };
 
 use super::{
-    ClientContext, Execution, Rejection, rejection::UnmetRequirements, validate::ValidatedCall,
+    ClientContext, Execution, Rejection,
+    rejection::{SecretPlace, UnmetRequirements},
+    validate::ValidatedCall,
 };
 use crate::{
     Challenge, Context, Requirements, Secret, StoreError,
@@ -72,10 +74,13 @@ impl Execution {
             return Ok(());
         }
         let secrets = &self.engine.secrets;
-        let location = |it: &crate::SecretRequirement| secrets.location(&it.id);
+        let location = |it: &crate::SecretRequirement| match self.engine.header_of(&it.id) {
+            Some(name) => SecretPlace::Header(name.clone()),
+            None => SecretPlace::Store(secrets.location(&it.id)),
+        };
         Err(Rejection::Missing(Box::new(UnmetRequirements {
             tool: self.entry.id.to_string(),
-            locations: missing.secrets.iter().map(location).collect(),
+            places: missing.secrets.iter().map(location).collect(),
             requirements: missing,
             challenges: std::mem::take(&mut values.challenges),
             from_calls: secrets.may_come_from_calls(),
@@ -89,8 +94,11 @@ impl Execution {
         let mut stored_ids = Vec::new();
         for need in &self.entry.tool.requirements.secrets {
             let id = &*need.id;
-            match context.secrets.remove_entry(id).filter(|_| from_calls) {
+            let has_header = self.engine.header_of(id).is_some();
+            let sent = context.secrets.remove_entry(id);
+            match sent.filter(|_| from_calls || has_header) {
                 Some((id, secret)) => drop(values.secrets.insert(id, secret)),
+                None if has_header => {}
                 None => stored_ids.push(id),
             }
         }

@@ -7,6 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use http::HeaderName;
 use semver::Version;
 
 use crate::{
@@ -29,6 +30,8 @@ pub(crate) enum Rejection {
         /// All scopes to ask the user for at once.
         scopes: Vec<String>,
     },
+    /// The tool's rules, or those of the server, keep the caller out.
+    NotAllowed { tool: String },
     /// No tool has this id.
     UnknownTool {
         qualified: Arc<str>,
@@ -78,9 +81,18 @@ pub(crate) struct UnmetRequirements {
     /// True if calls may carry secrets.
     pub(crate) from_calls: bool,
     /// For each missing secret, the place where the server looked for it.
-    pub(crate) locations: Vec<Option<String>>,
+    pub(crate) places: Vec<SecretPlace>,
     /// The secrets that could not be read from the store; they may or may not exist.
     pub(crate) unreadable: Vec<(String, StoreError)>,
+}
+
+/// The place of a secret.
+#[derive(Debug)]
+pub(crate) enum SecretPlace {
+    /// A header of the request.
+    Header(HeaderName),
+    /// The store, if there is one.
+    Store(Option<String>),
 }
 
 impl Rejection {
@@ -89,6 +101,7 @@ impl Rejection {
         match self {
             Self::WrongUser(_) => Reason::Malformed,
             Self::InsufficientScope { .. } => Reason::InsufficientScope,
+            Self::NotAllowed { .. } => Reason::NotAllowed,
             Self::UnknownTool { .. } => Reason::UnknownTool,
             Self::UnknownVersion { .. } => Reason::UnknownVersion,
             Self::InvalidInput(_) => Reason::InvalidInput,

@@ -38,8 +38,10 @@ pub(crate) struct Outcome {
     pub(crate) result: Result<Output, Failure>,
     /// True if the tool ran for this call.
     pub(crate) has_run: bool,
-    /// True if this is the outcome of an earlier call with the same id.
+    /// True if this is the outcome of an earlier call: with the same id, or equal to this one.
     pub(crate) is_replay: bool,
+    /// The time since the equal call ended, if this is its outcome.
+    pub(crate) age: Option<Duration>,
     /// The task that the call has become; the result is then the failure for clients without tasks.
     pub(crate) task: Option<Box<Task>>,
 }
@@ -53,6 +55,7 @@ impl Outcome {
             result,
             has_run: false,
             is_replay: false,
+            age: None,
             task: None,
         }
     }

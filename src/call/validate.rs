@@ -85,31 +85,42 @@ impl ResolvedCall {
 impl Execution {
     /// Returns the identity of the call, if it is deduplicated.
     fn identity(&self, input: &Value, context: &ClientContext) -> Option<CallIdentity> {
-        let is_recorded = self.has_client_id && self.entry.tool.policy != RepeatPolicy::Idempotent;
-        if !self.engine.deduplication.is_on() || !(is_recorded || self.is_handed_over()) {
+        let tool = &self.entry.tool;
+        let window = tool.once_within.filter(|_| !self.has_client_id);
+        let is_recorded = self.has_client_id && tool.policy != RepeatPolicy::Idempotent;
+        let is_claimed = is_recorded || window.is_some() || self.is_handed_over();
+        if !self.engine.deduplication.is_on() || !is_claimed {
             return None;
         }
-        let (user, tool, id) = (context.user_id.as_deref(), &self.entry.id, &self.id);
+        let (user, tool) = (context.user_id.as_deref(), &self.entry.id);
+        let id = window.map_or(&*self.id, |_| "");
         let fingerprint = fingerprint_of(tool, user, input, id, &self.credentials(context));
-        Some(CallIdentity::new(&self.caller, tool, id, fingerprint))
+        Some(match window {
+            Some(window) => CallIdentity::of_equals(&self.caller, tool, fingerprint, window),
+            None => CallIdentity::new(&self.caller, tool, id, fingerprint),
+        })
     }
 
     /// Returns the tokens and secrets that the call carries for its tool. They are part of the
     /// call's identity: a caller with other credentials must not get this call's outcome. If an
     /// authenticated caller names the user, the user identifies the call instead of the
-    /// credentials, so that a token may be refreshed between two attempts.
+    /// credentials, so that a token may be refreshed between two attempts; but not instead of secrets
+    /// in headers, which may be those of several customers.
     fn credentials<'a>(&'a self, context: &'a ClientContext) -> Vec<(&'a str, &'a Secret)> {
         let user = context.user_id.as_ref();
         let names_user = user.is_some_and(|user| !user.is_empty());
-        if names_user && self.caller != Caller::Anyone {
+        let is_identified = names_user && self.caller != Caller::Anyone;
+        let engine = &self.engine;
+        if is_identified && engine.secret_headers.is_empty() {
             return Vec::new();
         }
         let requirements = &self.entry.tool.requirements;
         let tokens = requirements.authorization.iter().map(|it| &*it.id);
+        let tokens = tokens.filter(|_| !is_identified);
         let tokens = tokens.filter_map(|id| Some((id, context.tokens.get(id)?)));
-        let takes_secrets = self.engine.secrets.may_come_from_calls();
+        let takes_secrets = !is_identified && engine.secrets.may_come_from_calls();
         let secrets = requirements.secrets.iter().map(|it| &*it.id);
-        let secrets = secrets.filter(|_| takes_secrets);
+        let secrets = secrets.filter(|id| takes_secrets || engine.header_of(id).is_some());
         let secrets = secrets.filter_map(|id| Some((id, context.secrets.get(id)?)));
         tokens.chain(secrets).collect()
     }

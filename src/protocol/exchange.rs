@@ -149,13 +149,14 @@ impl<P: Codec> Exchange<P> {
     async fn call(
         &mut self,
         format: &P::Format,
-        call: Box<Call>,
+        mut call: Box<Call>,
         request: AuthenticatedRequest,
     ) -> Response {
         if let Some(name) = call.trace_id.as_deref() {
             self.log.set_trace(&request.parts.headers, Some(name));
         }
         let (engine, arrival) = (&self.app.engine, self.arrival.clone());
+        engine.take_secrets(&mut call, &request.parts.headers);
         let trail = &mut self.log.trail;
         match engine.call(call, arrival, request.caller, trail).await {
             Ok(outcome) => self.outcome(format, outcome),

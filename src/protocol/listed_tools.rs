@@ -16,12 +16,12 @@ pub(super) struct ListedTools<'a> {
     pub(super) auth: &'a Auth,
     /// The URL of the server, if it is known.
     pub(super) server_url: Option<&'a str>,
-    /// The caller whose scopes decide; `None` if the list shows all tools.
+    /// The caller whose scopes and rules decide; `None` if the list shows all tools.
     reader: Option<&'a Caller>,
 }
 
 impl<'a> ListedTools<'a> {
-    /// Lists the tools that `reader` has the scopes for; without a reader, all tools.
+    /// Lists the tools that `reader` may call; without a reader, all tools.
     pub(super) fn new(
         info: &'a ServerInfo,
         toolkit: &'a Toolkit,
@@ -31,7 +31,7 @@ impl<'a> ListedTools<'a> {
     ) -> Self {
         let sees_all = |reader: &&Caller| {
             let mut entries = toolkit.entries().iter();
-            entries.all(|entry| auth.may_call(reader, &entry.tool))
+            entries.all(|entry| auth.may_call(reader, entry))
         };
         Self {
             info,
@@ -62,7 +62,7 @@ impl<'a> ListedTools<'a> {
     /// Returns true if the list has this tool.
     fn shows(&self, entry: &ToolEntry) -> bool {
         self.reader
-            .is_none_or(|caller| self.auth.may_call(caller, &entry.tool))
+            .is_none_or(|caller| self.auth.may_call(caller, entry))
     }
 }
 

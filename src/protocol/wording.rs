@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Failure, IdError,
-    call::rejection::{Rejection, UnmetRequirements},
+    call::rejection::{Rejection, SecretPlace, UnmetRequirements},
     text::{clipped, counted},
 };
 
@@ -82,6 +82,10 @@ impl Wording {
             Rejection::InsufficientScope { tool, scopes } => {
                 insufficient_scope(tool, &scopes.join(" "), sign_in)
             }
+            Rejection::NotAllowed { tool } => Self::new(
+                "The caller may not call this tool",
+                format!("The caller may not call {tool}. Nothing was run."),
+            ),
             Rejection::UnknownTool { qualified, closest } => {
                 unknown_tool(qualified, closest.as_deref())
             }
@@ -254,10 +258,14 @@ fn missing_requirements(missing: &UnmetRequirements) -> Wording {
     }
     if !requirements.secrets.is_empty() {
         kinds.push("Secrets");
-        let secrets = requirements.secrets.iter().zip(&missing.locations);
+        let secrets = requirements.secrets.iter().zip(&missing.places);
         items.extend(secrets.map(|(it, place)| {
-            let from_calls = missing.from_calls.then_some("context.secrets");
-            let places: Vec<_> = from_calls.into_iter().chain(place.as_deref()).collect();
+            let from_calls = missing.from_calls.then(|| "context.secrets".to_owned());
+            let place = match place {
+                SecretPlace::Header(name) => Some(format!("the header {name}")),
+                SecretPlace::Store(location) => location.clone(),
+            };
+            let places: Vec<_> = from_calls.into_iter().chain(place).collect();
             format!("the secret '{}' in {}", it.id, places.join(" or in "))
         }));
     }

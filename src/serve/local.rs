@@ -147,8 +147,7 @@ fn router_of(server: Server, recording: Option<String>) -> Result<(Router, Arc<A
     let server = server.idempotency(Idempotency::none());
     // The clock and ids are those of a replay; otherwise its responses would differ.
     let (router, app) = assemble(server, FIXED, REAL);
-    let secrets = Arc::clone(&app.engine.secrets);
-    let router = record::into_folder(folder.into(), router, secrets)?;
+    let router = record::into_folder(folder.into(), router, Arc::clone(&app.engine))?;
     Ok((router, app))
 }
 

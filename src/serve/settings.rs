@@ -3,6 +3,7 @@
 //! The program takes precedence; settings fill in what it leaves open. An invalid setting is an
 //! error at start-up: a mistyped `jwt` must not result in an open server.
 
+mod access;
 mod auth;
 mod startup;
 mod stores;
@@ -40,6 +41,11 @@ fn fill(server: &mut Server, on_lambda: bool) -> Result<(), InvalidSetting> {
     or_read(&mut server.base_path, || get("TOOLS_BASE_PATH"))?;
     or_read(&mut server.public_url, || get("TOOLS_PUBLIC_URL"))?;
     or_read(&mut server.auth, || auth::setting(on_lambda))?;
+    server.auth = access::restricted(server.auth.take())?;
+    server.lists_callable |= get("TOOLS_LIST")?.as_deref() == Some("callable");
+    if server.secret_headers.is_empty() {
+        server.secret_headers = access::secret_headers()?;
+    }
     let origins = list("TOOLS_ALLOWED_ORIGINS", "")?;
     server.allowed_origins.get_or_insert(origins);
     or_read(&mut server.events, || event_kinds("TOOLS_EVENTS"))?;
@@ -125,6 +131,8 @@ const CHECKS: &[fn(&Server) -> Option<String>] = &[
     wrong_origin,
     wrong_events,
     wrong_quota,
+    access::wrong_rule,
+    access::wrong_secret_header,
     wrong_namespace,
     |server| {
         let mut secrets = server.auth.iter().flat_map(Auth::secret_lengths);

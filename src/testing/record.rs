@@ -34,9 +34,9 @@ use super::ExpectedResponse;
 use crate::{
     Protocol, Secret,
     arrival::LARGEST_PAYLOAD,
+    call::Engine,
     protocol::problem,
     secret::redaction::{Redaction, SHORTEST_TO_RECORD},
-    secrets::SecretCache,
 };
 
 /// Headers whose values are recorded. All other headers are recorded without their values, because
@@ -59,7 +59,7 @@ const PLACEHOLDER: &str = "PLACEHOLDER";
 
 struct Recorder {
     folder: PathBuf,
-    secrets: Arc<SecretCache>,
+    engine: Arc<Engine>,
     last_number: AtomicUsize,
 }
 
@@ -67,7 +67,7 @@ struct Recorder {
 pub(crate) fn into_folder(
     folder: PathBuf,
     router: Router,
-    secrets: Arc<SecretCache>,
+    engine: Arc<Engine>,
 ) -> Result<Router, crate::Error> {
     let shown = folder.display();
     let describe = |error| format!("RECORD_EVENTS: cannot write to '{shown}': {error}");
@@ -75,7 +75,7 @@ pub(crate) fn into_folder(
     *api_responses() = Some(Map::new());
     let recorder = Arc::new(Recorder {
         last_number: AtomicUsize::new(last_number_in(&folder)?),
-        secrets,
+        engine,
         folder,
     });
     Ok(router.layer(middleware::from_fn_with_state(recorder, record)))
@@ -112,10 +112,16 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
     }
     let (response, sent) = response.into_parts();
     let sent = to_bytes(sent, usize::MAX).await.unwrap_or_default();
-    let stored = recorder.secrets.declared_values().await;
+    let engine = &recorder.engine;
+    let mut secrets = engine.secrets.declared_values().await;
+    for (id, name) in &engine.secret_headers {
+        let values = parts.headers.get_all(name).iter();
+        let values = values.filter_map(|it| it.to_str().ok());
+        secrets.extend(values.map(|it| (id.clone(), it.into())));
+    }
     let expected = ExpectedResponse::of(response.status, &response.headers, &sent);
     let mut answers = json!(api_responses().replace(Map::new()));
-    let recording = recording_of(&parts, &body, stored, expected, &mut answers);
+    let recording = recording_of(&parts, &body, secrets, expected, &mut answers);
     match recording.map(|(event, expected)| recorder.write(&event, &expected, &answers)) {
         Some(Ok(file)) => tracing::info!(file = %file.display(), "recorded"),
         Some(Err(error)) => tracing::error!(%error, "not recorded"),
@@ -127,7 +133,7 @@ async fn record(State(recorder): State<Arc<Recorder>>, request: Request, next: N
 }
 
 /// Returns the event of a request, and its expected response, without secrets; `None` if the body is
-/// not JSON. `stored` are the values in the store, with their ids. Removes the secrets from the
+/// not JSON. `stored` are the values in the store and in headers, with their ids. Removes the secrets from the
 /// `answers` of APIs, too.
 fn recording_of(
     request: &Parts,
@@ -249,10 +255,7 @@ fn headers_of(headers: &HeaderMap) -> Value {
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
         let name = name.as_str();
-        let mut declarations = Protocol::declarations();
-        let is_harmless =
-            HARMLESS.contains(&name) || declarations.any(|it| it.request_headers.contains(&name));
-        let value = if is_harmless {
+        let value = if is_harmless(name) {
             values.join(",")
         } else {
             PLACEHOLDER.to_owned()
@@ -260,6 +263,12 @@ fn headers_of(headers: &HeaderMap) -> Value {
         (name.to_string(), value)
     });
     values.collect()
+}
+
+/// Returns true for a header whose value is recorded.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    let mut declarations = Protocol::declarations();
+    HARMLESS.contains(&name) || declarations.any(|it| it.request_headers.contains(&name))
 }
 
 /// Secret values, each with its placeholder.

@@ -2,7 +2,7 @@
 
 #![expect(dead_code, reason = "of most types, only the schema matters")]
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use lambda_tools::{Context, Failure, Tool, Toolkit};
 use schemars::JsonSchema;
@@ -211,6 +211,17 @@ fn every_mistake_is_described_in_one_error() {
         tool::<String>("T.Text@1.0.0").description("Takes text."),
         tool::<Trip>("T.Named@1.0.0").name("a name"),
         dynamic("T.Dynamic@1.0.0", "", json!({"type": "nonsense"})),
+        tool::<Trip>("T.Zero@1.0.0").once_within(Duration::ZERO),
+        tool::<Trip>("T.Long@1.0.0").once_within(Duration::from_millis(120_001)),
+        tool::<Trip>("T.Longest@1.0.0").once_within(Duration::from_mins(2)),
+        tool::<Trip>("T.Again@1.0.0")
+            .once_within(Duration::from_mins(1))
+            .idempotent(),
+        tool::<Trip>("T.Later@1.0.0")
+            .once_within(Duration::from_mins(1))
+            .background(),
+        tool::<Trip>("T.Nobody@1.0.0").allow([""; 0]),
+        tool::<Trip>("T.Unknown@1.0.0").allow(["user:ada", "admins"]),
         dynamic("T.Ref@1.0.0", "Refers.", json!({"$ref": "#/x"})),
     ])
     .unwrap_err();
@@ -230,10 +241,18 @@ fn every_mistake_is_described_in_one_error() {
         "its name must be 1 to 64",
         "its output schema is not a JSON Schema",
         "its output schema uses $ref",
+        "T.Zero@1.0.0 (tests/it/authoring.rs:",
+        "T.Long@1.0.0 (tests/it/authoring.rs:",
+        ".once_within(…) takes up to 120 seconds",
+        "T.Again@1.0.0 (tests/it/authoring.rs:",
+        "T.Later@1.0.0 (tests/it/authoring.rs:",
+        ".once_within(…) is not for tools that are idempotent, or in the background",
+        "it is allowed to nobody",
+        "it is allowed to 'admins', but a rule is group:NAME",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    assert_eq!(error.problems().len(), 15, "{text}");
+    assert_eq!(error.problems().len(), 21, "{text}");
 }
 
 #[tokio::test]

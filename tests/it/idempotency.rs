@@ -2,6 +2,7 @@
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
+mod equal;
 
 use std::{
     sync::{

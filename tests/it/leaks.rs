@@ -165,6 +165,27 @@ async fn a_careless_tool_does_not_leak_its_secrets() {
     }
 }
 
+/// A header's secret is one of the call's, in each of the ways in which a tool may show those.
+#[tokio::test]
+async fn a_careless_tool_does_not_leak_the_secret_in_a_header() {
+    let ways = "debug panic expect question-mark message api api-cut log trace wait";
+    let event = |way| {
+        let mut event = careless_call(way, &json!([]));
+        event["headers"]["x-customer-key"] = "given Xmark \"0123\"".into();
+        event
+    };
+    let events: Vec<_> = ways.split(' ').map(event).collect();
+    let environment = [
+        ("TOOLS_AUTH", "none"),
+        ("TOOLS_SECRET_HEADERS", "KEY=X-Customer-Key"),
+        ("RUST_LOG", "trace"),
+    ];
+    let printed = search("header", careless_program(), &events, &environment).await;
+    let shown = printed.iter().filter(|line| line.contains("[secret]"));
+    // A failure's text for developers, and a line of the tool; other lines have no text of a tool.
+    assert_eq!(shown.count(), 2, "{printed:#?}");
+}
+
 #[tokio::test]
 async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     async fn show(_: Nothing, cx: Context) -> Result<(), Failure> {

@@ -45,6 +45,7 @@ mod oidc;
 mod quotas;
 mod responses;
 mod routes;
+mod secret_headers;
 #[cfg(feature = "sign-in")]
 mod sign_in;
 mod support;

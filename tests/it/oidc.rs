@@ -1,5 +1,6 @@
 //! Access tokens of identity providers, checked with the keys that the issuer publishes.
 
+mod allowed;
 mod attacks;
 mod gateway;
 mod keys;

@@ -9,10 +9,12 @@ use lambda_tools::{
 };
 use std::{
     collections::HashMap,
+    process::{Command, Stdio},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use axum::{
@@ -40,6 +42,25 @@ pub(crate) fn server(toolkit: Toolkit) -> Server {
 /// Creates a function that handles events.
 pub(crate) fn function(server: impl Into<Server>) -> LambdaFunction {
     LambdaFunction::new(server)
+}
+
+/// Returns all output of a program that must not start; one that starts is killed.
+pub(crate) fn failed_start(program: &mut Command) -> String {
+    let program = program.env("PORT", "0").stdin(Stdio::null());
+    let program = program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().unwrap();
+    for _ in 0..1_000 {
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().ok();
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(!output.status.success(), "{text}");
+    text
 }
 
 /// Returns an HTTP API event, payload format 2.0.

@@ -23,6 +23,7 @@ use crate::{
     clock::Clock,
     secrets::SecretCache,
     text::{alternatives, separate_scopes},
+    tool::caller::CallerRule,
 };
 
 pub use api_keys::ApiKeys;
@@ -60,6 +61,16 @@ pub struct Auth {
     accepts_gateway: bool,
     /// The scopes that a token must have for every call.
     scopes: Vec<String>,
+    restrictions: Vec<Restriction>,
+}
+
+/// The rules for some of the tools, of which one must apply to a caller.
+#[derive(Clone, Debug)]
+pub struct Restriction {
+    /// The names of the tools, without versions, in which `*` is any text.
+    pub pattern: String,
+    /// The rules.
+    pub rules: Vec<CallerRule>,
 }
 
 impl Auth {
@@ -86,6 +97,7 @@ impl Auth {
         self.sign_in = other.sign_in.or(self.sign_in);
         self.accepts_gateway |= other.accepts_gateway;
         self.scopes.extend(other.scopes);
+        self.restrictions.extend(other.restrictions);
         self
     }
 
@@ -96,6 +108,23 @@ impl Auth {
     /// several scopes.
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.extend(separate_scopes(&scope.into()));
+        self
+    }
+
+    /// Lets only some callers call the tools whose names, without versions, match a pattern: `*` in it
+    /// is any text. The rules are those of [`Tool::allow`](lambda_tools_core::Tool::allow), of which
+    /// one must apply to the caller. It only keeps callers out: whoever calls a tool needs a rule of
+    /// the tool, if it has any, and one of each pattern that matches.
+    pub fn restrict<S: AsRef<str>>(
+        mut self,
+        pattern: impl Into<String>,
+        rules: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let rules = rules.into_iter().map(|it| CallerRule::parse(it.as_ref()));
+        self.restrictions.push(Restriction {
+            pattern: pattern.into(),
+            rules: rules.collect(),
+        });
         self
     }
 
@@ -120,6 +149,27 @@ impl Auth {
         };
         let user = user.as_deref().filter(|user| !user.is_empty());
         user.map_or(PermittedUsers::None, PermittedUsers::Only)
+    }
+
+    /// Returns the limits on who may call some tools.
+    pub fn restrictions(&self) -> &[Restriction] {
+        &self.restrictions
+    }
+
+    /// Returns true if credentials that are accepted can tell that a rule applies.
+    pub fn can_apply(&self, rule: &CallerRule) -> bool {
+        let has_tokens = self.has_issuers() || self.accepts_gateway;
+        let names_users = |id| self.jwt.iter().any(|it| it.names_users(id));
+        let mut signers = self.jwt_secrets().map(SecretRotation::name);
+        match rule {
+            CallerRule::Group(_) => has_tokens,
+            CallerRule::User(_) => has_tokens || signers.any(names_users),
+            CallerRule::Caller(id) => {
+                let mut keys = self.key_secrets().map(SecretRotation::name);
+                keys.any(|it| **it == **id) || signers.any(|it| **it == **id)
+            }
+            CallerRule::Unknown(_) => false,
+        }
     }
 
     /// Returns the id of a secret that is listed twice. Two callers who share a secret cannot be

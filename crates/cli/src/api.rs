@@ -94,6 +94,7 @@ fn options_of(source: &str, options: &Conversion) -> OpenApiOptions {
         describe: map(&changes.describe),
         fix,
         reads: changes.reads.clone(),
+        once: changes.once.iter().cloned().collect(),
         document_url: source::is_url(source).then(|| source.to_owned()),
         base_url: access.base_url.clone(),
         hosts: access.host.clone(),

@@ -157,6 +157,9 @@ pub(crate) struct Changes {
     /// Declares that operations only read, whatever their methods
     #[arg(long, value_name = "PATH-OR-ID")]
     pub(crate) reads: Vec<String>,
+    /// Runs equal calls of an operation once, if the second one comes within up to 120 seconds and has no id
+    #[arg(long, value_name = "ID=SECONDS", value_parser = once)]
+    pub(crate) once: Vec<(String, u64)>,
 }
 
 /// How the API is reached.
@@ -218,6 +221,13 @@ fn pair(text: &str) -> Result<Pair, String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write a name, `=` and a value".to_owned()),
     }
+}
+
+/// Reads `ID=SECONDS`.
+fn once(text: &str) -> Result<(String, u64), String> {
+    let (operation, seconds) = pair(text)?;
+    let seconds = seconds.parse().map_err(|_| "write a number of seconds")?;
+    Ok((operation, seconds))
 }
 
 /// Reads `ID.PARAMETER=VALUE`; ids may have dots, so the last one counts.

@@ -55,6 +55,25 @@ pub fn alternatives(words: &[&str]) -> String {
     }
 }
 
+/// Returns true if the text matches a pattern in which `*` is any text.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
 /// Returns the whole milliseconds of a duration, up to the largest integer.
 pub fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -73,7 +92,7 @@ pub fn milliseconds(duration: Duration) -> Number {
 
 #[cfg(test)]
 mod tests {
-    use super::{alternatives, without_paths};
+    use super::{alternatives, matches, without_paths};
 
     const URLS: &str = r#"
 no URL: /v1/patients => no URL: /v1/patients
@@ -102,5 +121,20 @@ a://é/ü://b => a://é/…
         assert_eq!(alternatives(&["A"]), "A");
         assert_eq!(alternatives(&["A", "B"]), "A or B");
         assert_eq!(alternatives(&["A", "B", "C"]), "A, B or C");
+    }
+
+    #[test]
+    fn stars_match_any_text() {
+        for (pattern, text, does) in [
+            ("/pets/*", "/pets/{id}/photos", true),
+            ("/pets", "/pets/{id}", false),
+            ("*/photos", "/pets/{id}/photos", true),
+            ("/a*b*c", "/axbyc", true),
+            ("/a*b*c", "/acb", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), does, "{pattern} {text}");
+        }
     }
 }

@@ -20,12 +20,13 @@ pub mod repeats;
 pub mod requirement;
 pub mod toolkit;
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 pub use lambda_tools_schema as schema;
 use serde_json::Value;
 
 use crate::{Context, Failure, text::separate_scopes, tool::repeats::RepeatPolicy};
+use caller::CallerRule;
 use handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput};
 use parts::{TaskSupport, ToolParts};
 use requirement::{AuthorizationRequirement, OAuth2Requirement, SecretRequirement};
@@ -65,9 +66,13 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(28);
 /// parameters. Fields that are `Option` or `#[serde(default)]` are optional. Unknown parameters are
 /// rejected, at every depth.
 #[must_use]
-pub struct Tool(ToolParts);
+pub struct Tool(Arc<ToolParts>);
 
 impl Tool {
+    fn parts(&mut self) -> &mut ToolParts {
+        Arc::get_mut(&mut self.0).expect("only the tools of a toolkit are shared")
+    }
+
     /// Creates a tool whose schemas are derived from its function's types.
     ///
     /// `id` is `Toolkit.Tool@x.y.z`. [`Toolkit::new`](crate::Toolkit::new) reports mistakes in the
@@ -109,12 +114,12 @@ impl Tool {
         let output = Schema::of_type(schema::of_output::<H::Out>);
         let mut parts = ToolParts::new(id.into(), input, output, handler);
         parts.returns_content = content::is_content::<H::Out>();
-        Self(parts)
+        Self(Arc::new(parts))
     }
 
     /// Creates a tool with a state that it shares with others, such as a client, a pool of
     /// connections or settings. Each call gets a clone, so put what is costly to clone into an
-    /// [`Arc`](std::sync::Arc).
+    /// [`Arc`].
     ///
     /// ```
     /// # use lambda_tools_core as lambda_tools;
@@ -162,7 +167,7 @@ impl Tool {
             handler.clone().call(state.clone(), input, context)
         };
         let mut tool = Self::new(id, handler);
-        tool.0.blocks = H::BLOCKS;
+        tool.parts().blocks = H::BLOCKS;
         tool
     }
 
@@ -194,12 +199,13 @@ impl Tool {
         H::Future: Send + 'static,
     {
         let (input, output) = (Schema::from_value(input), Schema::from_value(output));
-        Self(ToolParts::new(id.into(), input, output, handler)).description(description)
+        let parts = ToolParts::new(id.into(), input, output, handler);
+        Self(Arc::new(parts)).description(description)
     }
 
     /// Sets the description, in place of the input type's doc comment.
     pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.0.description = Some(text.into());
+        self.parts().description = Some(text.into());
         self
     }
 
@@ -208,60 +214,61 @@ impl Tool {
         mut self,
         check: impl Fn(Value) -> Result<Value, ParameterErrors> + Send + Sync + 'static,
     ) -> Self {
-        self.0.check = Some(Box::new(check));
+        self.parts().check = Some(Box::new(check));
         self
     }
 
     /// Declares that `format` in the input's schema is an annotation, as in OpenAPI, and no rule.
     pub fn formats_are_annotations(mut self) -> Self {
-        self.0.input = self.0.input.with_formats_as_annotations();
+        self.parts().input.annotate_formats();
         self
     }
 
     /// Declares that the tool's output is the JSON of [`Content`](crate::Content).
     pub fn returning_content(mut self) -> Self {
-        self.0.returns_content = true;
+        self.parts().returns_content = true;
         self
     }
 
     /// Sets the name that models see, in place of `Toolkit_Tool`: at most 64 letters, digits,
     /// underscores and dashes.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.0.name = Some(name.into());
+        self.parts().name = Some(name.into());
         self
     }
 
     /// Sets the title that people see, in clients that show one.
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.0.title = Some(title.into());
+        self.parts().title = Some(title.into());
         self
     }
 
     /// Tells clients whether the tool only reads; if so, they may run it without asking the user.
     /// MCP calls this `readOnlyHint`; without it, clients assume `false`.
     pub fn read_only(mut self, is_read_only: bool) -> Self {
-        self.0.hints.is_read_only = Some(is_read_only);
+        self.parts().hints.is_read_only = Some(is_read_only);
         self
     }
 
     /// Tells clients whether the tool may delete or overwrite something. MCP calls this
     /// `destructiveHint`; without it, clients assume `true` for tools that are not read-only.
     pub fn destructive(mut self, is_destructive: bool) -> Self {
-        self.0.hints.is_destructive = Some(is_destructive);
+        self.parts().hints.is_destructive = Some(is_destructive);
         self
     }
 
     /// Tells clients whether the tool interacts with an open set of external systems, such as the
     /// web. MCP calls this `openWorldHint`; without it, clients assume `true`.
     pub fn open_world(mut self, is_open_world: bool) -> Self {
-        self.0.hints.is_open_world = Some(is_open_world);
+        self.parts().hints.is_open_world = Some(is_open_world);
         self
     }
 
     /// Declares a secret that the tool reads with [`Context::secret`].
     pub fn secret(mut self, id: impl Into<String>) -> Self {
         let id = id.into();
-        self.0.requirements.secrets.push(SecretRequirement { id });
+        let needs = &mut self.parts().requirements.secrets;
+        needs.push(SecretRequirement { id });
         self
     }
 
@@ -276,21 +283,19 @@ impl Tool {
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
         let scopes = scopes.into_iter().map(Into::into).collect();
-        self.0
-            .requirements
-            .authorization
-            .push(AuthorizationRequirement {
-                id: provider.into(),
-                oauth2: OAuth2Requirement { scopes },
-                token_url: None,
-            });
+        let needs = &mut self.parts().requirements.authorization;
+        needs.push(AuthorizationRequirement {
+            id: provider.into(),
+            oauth2: OAuth2Requirement { scopes },
+            token_url: None,
+        });
         self
     }
 
     /// Declares where the last declared provider issues its tokens: the tool gets those of no other one
     /// with the same id.
     pub fn token_url(mut self, url: &str) -> Self {
-        if let Some(last) = self.0.requirements.authorization.last_mut() {
+        if let Some(last) = self.parts().requirements.authorization.last_mut() {
             last.token_url = Some(url.to_owned());
         }
         self
@@ -298,7 +303,7 @@ impl Tool {
 
     /// Declares that the tool must know which user it acts for ([`Context::user_id`]).
     pub fn user_id(mut self) -> Self {
-        self.0.requirements.user_id = true;
+        self.parts().requirements.user_id = true;
         self
     }
 
@@ -310,14 +315,27 @@ impl Tool {
     /// Not to be confused with [`Tool::authorization`], which is about the user's account at another
     /// provider.
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.0.scopes.extend(separate_scopes(&scope.into()));
+        self.parts().scopes.extend(separate_scopes(&scope.into()));
+        self
+    }
+
+    /// Lets only some callers call the tool: those to whom one of the rules applies. A rule is
+    /// `group:NAME` for a user's [groups](crate::AccessToken::groups), `user:ID`, or
+    /// `caller:SECRET_ID` for the holder of an API key or a JWT. Other callers are rejected before
+    /// their input is looked at. Rules that are added later let more callers in; the setting
+    /// `TOOLS_ALLOW` only keeps callers out.
+    ///
+    /// [`Context::caller`] tells who calls a tool that decides for itself.
+    pub fn allow<S: AsRef<str>>(mut self, rules: impl IntoIterator<Item = S>) -> Self {
+        let rules = rules.into_iter().map(|it| CallerRule::parse(it.as_ref()));
+        self.parts().allowed.get_or_insert_default().extend(rules);
         self
     }
 
     /// Sets the time limit for a call; one that exceeds it ends with a failure that may be retried.
     /// The default is [`DEFAULT_TIMEOUT`]. On Lambda the function's own deadline applies as well.
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.0.timeout = Some(limit);
+        self.parts().timeout = Some(limit);
         self
     }
 
@@ -332,21 +350,34 @@ impl Tool {
     /// Requires the Cargo feature `tasks`, and a store of calls that all instances share; without
     /// them, this changes nothing.
     pub fn background(mut self) -> Self {
-        self.0.tasks = TaskSupport::Optional;
+        self.parts().tasks = TaskSupport::Optional;
         self
     }
 
     /// Declares that the tool works in the [background](Self::background), and that its calls always
     /// take longer than clients wait: clients that do not support tasks get an error, and nothing runs.
     pub fn requires_task(mut self) -> Self {
-        self.0.tasks = TaskSupport::Required;
+        self.parts().tasks = TaskSupport::Required;
+        self
+    }
+
+    /// Declares that equal calls without an id are one call, if the second one comes within this time
+    /// after the first one has ended: at most 120 seconds. No MCP client sends ids by itself, but some
+    /// repeat a call whose response was lost. Calls are equal if caller, user, version and input are,
+    /// and the secrets and tokens that they carry.
+    ///
+    /// The second call gets the first one's outcome, and its model is told that nothing was done
+    /// again; it waits if the first one is still running. A failure that may be retried is not kept.
+    /// Not for tools that are meant to be repeated, such as a counter.
+    pub fn once_within(mut self, time: Duration) -> Self {
+        self.parts().once_within = Some(time);
         self
     }
 
     /// Declares that running the tool again changes nothing, as with reading or computing. Its
     /// calls are not recorded, which costs less.
     pub fn idempotent(mut self) -> Self {
-        self.0.policy = RepeatPolicy::Idempotent;
+        self.parts().policy = RepeatPolicy::Idempotent;
         self
     }
 
@@ -354,7 +385,7 @@ impl Tool {
     /// message. An interrupted call with a `call_id` is not run again until its record
     /// expires (`Idempotency::expire_after`).
     pub fn run_at_most_once(mut self) -> Self {
-        self.0.policy = RepeatPolicy::AtMostOnce;
+        self.parts().policy = RepeatPolicy::AtMostOnce;
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The choice of operations: nothing becomes a tool that nobody asked for.
 
+use lambda_tools_core::text::matches;
 use lambda_tools_schema::document::Document;
 use serde_json::Value;
 
@@ -67,6 +68,12 @@ pub(crate) fn check(
     check_operations("--rename", options.rename.keys(), operations)?;
     check_operations("--describe", options.describe.keys(), operations)?;
     check_operations("--fix", options.fix.keys(), operations)?;
+    check_operations("--once", options.once.keys(), operations)?;
+    let is_window = |it: &u64| (1..=120).contains(it) && !options.searchable;
+    if !options.once.values().all(is_window) {
+        let text = "--once takes 1 to 120 seconds, and is not for --searchable";
+        return Err(OpenApiError::new(text));
+    }
     let is_there = |it: &&String| operations.iter().any(|one| reads(one, it));
     let misspelt = options.reads.iter().filter(|it| !is_there(it));
     check_operations("--reads", misspelt, operations)
@@ -99,25 +106,6 @@ pub(crate) fn reads(operation: &Operation, name: &str) -> bool {
     is(operation, name) || matches(name, operation.path)
 }
 
-/// Returns true if the text matches a pattern in which `*` is any text.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
 /// Returns whether the extension `x-mcp` chooses the operation.
 pub(crate) fn enabled(operation: &Operation, document: &Document) -> Option<bool> {
     match operation.extension(document)? {
@@ -144,24 +132,4 @@ pub(crate) fn groups(document: &Document) -> Vec<(String, usize)> {
         tags.for_each(&mut count);
     }
     groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn stars_match_any_text() {
-        for (pattern, text, does) in [
-            ("/pets/*", "/pets/{id}/photos", true),
-            ("/pets", "/pets/{id}", false),
-            ("*/photos", "/pets/{id}/photos", true),
-            ("/a*b*c", "/axbyc", true),
-            ("/a*b*c", "/acb", false),
-            ("*", "", true),
-            ("a*a", "a", false),
-        ] {
-            assert_eq!(matches(pattern, text), does, "{pattern} {text}");
-        }
-    }
 }

@@ -72,6 +72,9 @@ pub struct OpenApiOptions {
     pub fix: BTreeMap<String, Map<String, Value>>,
     /// The operations that only read although their methods do not say so, or patterns of their paths.
     pub reads: Vec<String>,
+    /// The operations whose equal calls without an id are one call, and the seconds for which they are
+    /// ([`Tool::once_within`]).
+    pub once: BTreeMap<String, u64>,
     /// The URL that the document comes from: relative URLs of its servers are relative to that.
     pub document_url: Option<String>,
     /// The URL that paths are appended to; needed if the document names none or several.

@@ -101,6 +101,9 @@ pub(crate) struct ApiTool {
     /// Whether it may delete or overwrite something; `None` if nobody has said so.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) destructive: Option<bool>,
+    /// The seconds for which equal calls without an id are one call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) once: Option<u64>,
     /// The names of the security schemes, with the scopes that the operation needs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) credentials: BTreeMap<String, Vec<String>>,

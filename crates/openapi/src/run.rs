@@ -14,6 +14,7 @@ use std::{
     collections::BTreeSet,
     mem,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use lambda_tools_core::{Context, Failure, Tool};
@@ -77,6 +78,8 @@ fn tool_of(api: &Arc<Api>, mut plan: ApiTool) -> Tool {
         return tool.read_only(true).idempotent();
     }
     let tool = tool.read_only(false);
+    let once = plan.once.map(Duration::from_secs);
+    let tool = once.into_iter().fold(tool, Tool::once_within);
     plan.destructive.into_iter().fold(tool, Tool::destructive)
 }
 

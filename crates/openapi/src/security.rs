@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use lambda_tools_core::text::matches;
 use lambda_tools_schema::document::Document;
 use serde_json::{Map, Value};
 
 use crate::{
-    Note, OpenApiError, OpenApiOptions, choice::matches, error::all_known, operation::Operation,
+    Note, OpenApiError, OpenApiOptions, error::all_known, operation::Operation,
     parameters::is_of_connection, plan::Credential, servers,
 };
 

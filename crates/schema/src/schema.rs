@@ -49,13 +49,11 @@ impl Schema {
         }
     }
 
-    /// Returns the schema of a foreign document, in which `format` is an annotation.
-    #[must_use]
-    pub fn with_formats_as_annotations(mut self) -> Self {
+    /// Makes `format` an annotation, as in a foreign document.
+    pub fn annotate_formats(&mut self) {
         if let Some(compiled) = self.compiled.get_mut().and_then(Arc::get_mut) {
             compiled.asserts_formats = false;
         }
-        self
     }
 
     /// Returns the schema as it is published.

@@ -15,7 +15,7 @@ use super::{
     transport::ErrorResponse,
 };
 use crate::{
-    call::rejection::{Rejection, UnmetRequirements},
+    call::rejection::{Rejection, SecretPlace, UnmetRequirements},
     json::JsonObject,
     protocol::{
         jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
@@ -132,6 +132,7 @@ fn error_of(refusal: &Refusal) -> Result<ErrorResponse, &Rejection> {
             Rejection::InsufficientScope { .. } => {
                 new(StatusCode::FORBIDDEN, 403).data(sign_in_data(refusal).into())
             }
+            Rejection::NotAllowed { .. } => new(StatusCode::FORBIDDEN, 403),
             Rejection::Unavailable | Rejection::Busy => new(StatusCode::SERVICE_UNAVAILABLE, 503),
             Rejection::RequiresTask => tasks::unsupported(),
             Rejection::WrongUser(_) => new(StatusCode::BAD_REQUEST, INVALID_REQUEST),
@@ -185,12 +186,17 @@ fn missing_text(missing: &UnmetRequirements, is_bare: bool) -> String {
         };
         lines.push(format!("It has to know which user it acts for: {who}."));
     }
-    for (secret, location) in requirements.secrets.iter().zip(&missing.locations) {
-        let location = location.as_deref().unwrap_or("the server's secret store");
-        lines.push(format!(
-            "The operator of the server has to store the secret '{}' in {location}.",
-            secret.id
-        ));
+    for (secret, place) in requirements.secrets.iter().zip(&missing.places) {
+        let id = &secret.id;
+        lines.push(match place {
+            SecretPlace::Header(name) => {
+                format!("The client has to send the secret '{id}' in the header {name}.")
+            }
+            SecretPlace::Store(location) => {
+                let location = location.as_deref().unwrap_or("the server's secret store");
+                format!("The operator of the server has to store the secret '{id}' in {location}.")
+            }
+        });
     }
     for (id, _) in &missing.unreadable {
         lines.push(format!("The server cannot read the secret '{id}'."));

@@ -147,6 +147,14 @@ fn text_block(text: &str) -> Block<'_> {
     Block::Text { r#type, text }
 }
 
+/// Returns the blocks after a text for the model, if there is one.
+fn after<'a>(note: Option<&'a str>, mut blocks: Vec<Block<'a>>) -> Vec<Block<'a>> {
+    if let Some(note) = note {
+        blocks.insert(0, text_block(note));
+    }
+    blocks
+}
+
 /// Returns the URI of a part of this message, and of no other (RFC 2392).
 fn uri_of(outcome: &Outcome, number: usize) -> String {
     let call = utf8_percent_encode(&outcome.call_id, NON_ALPHANUMERIC);
@@ -183,13 +191,19 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
     if outcome.is_replay {
         meta.insert(REPLAY, true);
     }
+    let note = outcome.age.map(|age| {
+        let ago = counted(age.as_secs(), "second", "seconds");
+        format!("The same call was made {ago} ago; this is its result, and nothing was done again.")
+    });
+    let note = note.as_deref();
     match &outcome.result {
         Ok(output) => {
             let is_content = format.output == OutputKind::Content;
             if let Some(content) = is_content.then(|| output.content()).flatten() {
                 let blocks = content.iter().zip(1..);
                 let blocks = blocks.map(|(it, number)| block_of(format, outcome, number, it));
-                return encode(format, &CallResult::of(format, blocks.collect(), meta));
+                let blocks = after(note, blocks.collect());
+                return encode(format, &CallResult::of(format, blocks, meta));
             }
             let structured = if format.output == OutputKind::Other || !output.is_object() {
                 to_raw_value(&BTreeMap::from([("result", output)]))
@@ -197,7 +211,7 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
                 to_raw_value(output)
             };
             let structured = structured.expect("JSON values can be serialized as JSON");
-            let text = vec![text_block(structured.get())];
+            let text = after(note, vec![text_block(structured.get())]);
             let result = CallResult {
                 structured_content: Some(&structured),
                 ..CallResult::of(format, text, meta)
@@ -214,7 +228,12 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
             if let Some(wait) = failure.parts().retry_after {
                 meta.insert(RETRY_AFTER, whole_milliseconds(wait));
             }
-            encode(format, &CallResult::error(format, &text_of(failure), meta))
+            let text = text_of(failure);
+            let result = CallResult {
+                is_error: true,
+                ..CallResult::of(format, after(note, vec![text_block(&text)]), meta)
+            };
+            encode(format, &result)
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     Failure,
     call::{
         Outcome,
-        rejection::{Rejection, UnmetRequirements},
+        rejection::{Rejection, SecretPlace, UnmetRequirements},
     },
     protocol::{
         json_response::to_json,
@@ -114,7 +114,9 @@ fn code_of(rejection: &Rejection) -> i32 {
         _ if rejection.is_temporary() => UNAVAILABLE,
         Rejection::UnknownTool { .. } | Rejection::UnknownVersion { .. } => METHOD_NOT_FOUND,
         Rejection::InvalidInput(_) => INVALID_PARAMS,
-        Rejection::InsufficientScope { .. } | Rejection::Missing(_) => MISSING_REQUIREMENTS,
+        Rejection::InsufficientScope { .. }
+        | Rejection::NotAllowed { .. }
+        | Rejection::Missing(_) => MISSING_REQUIREMENTS,
         Rejection::CallIdReused => ID_REUSED,
         Rejection::Unprotected(_) | Rejection::Uncounted(_) | Rejection::QuotaExceeded(_) => {
             UNAVAILABLE
@@ -184,9 +186,13 @@ fn missing_requirements(missing: &UnmetRequirements) -> String {
     if missing.requirements.user_id {
         items.push("a user id".to_owned());
     }
-    // The secret's location and the read error are for the log: this text is for the model.
-    let secrets = missing.requirements.secrets.iter();
-    items.extend(secrets.map(|it| format!("the secret '{}'", it.id)));
+    // The secret's location in the store and the read error are for the log: this text is for the
+    // model.
+    let secrets = missing.requirements.secrets.iter().zip(&missing.places);
+    items.extend(secrets.map(|(it, place)| match place {
+        SecretPlace::Header(name) => format!("the secret '{}' in the header {name}", it.id),
+        SecretPlace::Store(_) => format!("the secret '{}'", it.id),
+    }));
     let unreadable = missing.unreadable.iter();
     items.extend(unreadable.map(|(id, _)| format!("the secret '{id}', which cannot be read")));
     let mut text = format!("{} needs {}.", missing.tool, items.join(" and "));

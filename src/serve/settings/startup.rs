@@ -25,6 +25,13 @@ pub(in crate::serve) fn log(server: &Server) {
              (TOOLS_IDEMPOTENCY=dynamodb)"
         );
     }
+    let mut tools = server.toolkit.entries().iter();
+    if !is_shared && is_on_lambda() && tools.any(|it| it.tool.once_within.is_some()) {
+        tracing::warn!(
+            "each instance of this function knows only its own calls: equal calls of a tool with \
+             once_within need a table to be one (TOOLS_IDEMPOTENCY=dynamodb)"
+        );
+    }
     if !tracing::enabled!(Level::DEBUG) {
         return;
     }

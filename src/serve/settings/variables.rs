@@ -29,7 +29,7 @@ const SECRET_STORES: Values = OneOf(&["environment", "parameter-store", "secrets
 const SIGN_IN_PROVIDERS: Values = OneOf(&["cognito", "entra", "github", "google", "openid"]);
 
 /// Every variable that this crate defines. A test compares them with `docs/environment.md`.
-pub(super) const VARIABLES: [(&str, Values); 57] = [
+pub(super) const VARIABLES: [(&str, Values); 60] = [
     ("ALLOWED_HOSTS", Any),
     ("HOST", Any),
     ("LOG_CALLS", YES_OR_NO),
@@ -37,6 +37,7 @@ pub(super) const VARIABLES: [(&str, Values); 57] = [
     ("PORT", Any),
     ("RECORD_EVENTS", Any),
     ("SHUTDOWN_SECONDS", Seconds),
+    ("TOOLS_ALLOW", Any),
     ("TOOLS_ALLOWED_ORIGINS", Any),
     ("TOOLS_API_KEY", Secret),
     ("TOOLS_API_KEY_IDS", Any),
@@ -56,6 +57,7 @@ pub(super) const VARIABLES: [(&str, Values); 57] = [
     ("TOOLS_JWT_SECRET", Secret),
     ("TOOLS_JWT_SECRET_IDS", Any),
     ("TOOLS_JWT_SUBJECT_IS_USER", YES_OR_NO),
+    ("TOOLS_LIST", OneOf(&["all", "callable"])),
     ("TOOLS_METRICS", OneOf(&["cloudwatch", "none"])),
     ("TOOLS_METRICS_NAMESPACE", Any),
     ("TOOLS_MICROSOFT_CLIENT_ID", Any),
@@ -75,6 +77,7 @@ pub(super) const VARIABLES: [(&str, Values); 57] = [
     ("TOOLS_SECRETS_FROM_CALLS", YES_OR_NO),
     ("TOOLS_SECRETS_JSON", Any),
     ("TOOLS_SECRETS_PREFIX", Any),
+    ("TOOLS_SECRET_HEADERS", Any),
     ("TOOLS_SIGN_IN_ALLOW", Any),
     ("TOOLS_SIGN_IN_CLIENTS", Any),
     ("TOOLS_SIGN_IN_CLIENT_ID", Any),

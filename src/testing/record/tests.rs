@@ -12,7 +12,7 @@ fn ok() -> ExpectedResponse {
 }
 
 #[tokio::test]
-async fn a_secret_from_the_store_is_not_recorded() {
+async fn a_secret_from_the_store_or_from_a_header_is_not_recorded() {
     async fn reveal(_: Value, cx: Context) -> Result<Value, Failure> {
         Ok(json!(format!(
             "https://{}@a.example",
@@ -21,23 +21,31 @@ async fn a_secret_from_the_store_is_not_recorded() {
     }
 
     let folder = std::env::temp_dir().join(format!("stored-{}", std::process::id()));
-    let input = json!({"type": "object"});
-    let tool = Tool::dynamic("T.T@1.0.0", "d", input, json!({}), reveal);
-    let secrets = Secrets::fixed([("KEY", "marked-value")]);
-    let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap()).secrets(secrets);
-    let (router, app) = crate::assemble::assemble(server, FIXED, FIXED);
-    let router = into_folder(folder.clone(), router, Arc::clone(&app.engine.secrets)).unwrap();
-    let request = Request::post("/tools/call").body(Body::from(r#"{"tool_id": "T.T"}"#));
-    let response = router.oneshot(request.unwrap()).await.unwrap();
-    assert_eq!(response.status(), 200);
-    let expected = fs::read_to_string(folder.join("0001-post-tools-call-T-T.expected.json"));
-    fs::remove_dir_all(&folder).unwrap();
-    let expected = expected.unwrap();
-    assert!(
-        expected.contains("https://VALUE_OF_KEY@a.example"),
-        "{expected}"
-    );
-    assert!(!expected.contains("marked"), "{expected}");
+    for header in [None, Some(HeaderName::from_static("x-customer"))] {
+        let input = json!({"type": "object"});
+        let tool = Tool::dynamic("T.T@1.0.0", "d", input, json!({}), reveal);
+        let server = Server::new(Toolkit::new([tool.secret("KEY")]).unwrap());
+        let server = match header {
+            None => server.secrets(Secrets::fixed([("KEY", "marked-value")])),
+            Some(name) => server.secret_header("KEY", name),
+        };
+        let (router, app) = crate::assemble::assemble(server, FIXED, FIXED);
+        let router = into_folder(folder.clone(), router, Arc::clone(&app.engine)).unwrap();
+        let request = Request::post("/tools/call").header("x-customer", "marked-value");
+        let request = request.body(Body::from(r#"{"tool_id": "T.T"}"#)).unwrap();
+        assert_eq!(router.oneshot(request).await.unwrap().status(), 200);
+        let files = ["expected.json", "json"].map(|it| {
+            let file = folder.join(format!("0001-post-tools-call-T-T.{it}"));
+            fs::read_to_string(file).unwrap()
+        });
+        fs::remove_dir_all(&folder).unwrap();
+        let expected = &files[0];
+        assert!(
+            expected.contains("https://VALUE_OF_KEY@a.example"),
+            "{expected}"
+        );
+        assert!(!files.concat().contains("marked"), "{files:?}");
+    }
 }
 
 #[test]
@@ -113,9 +121,11 @@ GET /of/57/letters/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx |  
 fn files_are_named_after_the_method_the_path_and_the_tool() {
     let folder = std::env::temp_dir().join(format!("names-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
+    let server = Server::new(Toolkit::new([]).unwrap());
+    let (_, app) = crate::assemble::assemble(server, FIXED, FIXED);
     let recorder = || Recorder {
         folder: folder.clone(),
-        secrets: SecretCache::new(Secrets::none(), Vec::new(), FIXED),
+        engine: Arc::clone(&app.engine),
         last_number: AtomicUsize::new(11),
     };
     let mut last = Value::Null;

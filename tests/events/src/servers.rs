@@ -36,6 +36,10 @@ struct Description {
     public_url: Option<String>,
     protocols: Option<Vec<String>>,
     auth: Option<AuthDescription>,
+    #[serde(default)]
+    allow: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    secret_headers: BTreeMap<String, String>,
     secrets: Option<BTreeMap<String, String>>,
     store: Option<BTreeMap<String, StoredValue>>,
     #[serde(default)]
@@ -118,7 +122,15 @@ impl Description {
             let all = [EventKind::DEFAULT, &[EventKind::AgentCore]].concat();
             server.events(names.iter().map(|name| named(&all, name)))
         });
-        server = with(server, self.auth, |server, auth| server.auth(auth.auth()));
+        server = with(server, self.auth, |server, auth| {
+            let limits = self.allow.into_iter();
+            server.auth(limits.fold(auth.auth(), |auth, (tools, rules)| {
+                auth.restrict(tools, rules)
+            }))
+        });
+        for (id, name) in self.secret_headers {
+            server = server.secret_header(id, name.try_into().unwrap());
+        }
         server = with(server, self.idempotency, |server, kind| {
             server.idempotency(idempotency(&kind))
         });

@@ -77,6 +77,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new("Long.Report@1.0.0", count).timeout(limit),
         Tool::new("Long.Count@1.0.0", count).background(),
         Tool::new("Long.Write@1.0.0", effect).background(),
+        Tool::new("Long.Order@1.0.0", effect).once_within(Duration::from_mins(1)),
         Tool::new("Long.Once@1.0.0", effect)
             .background()
             .run_at_most_once(),

@@ -12,7 +12,7 @@ use lambda_tools::{
     Context, Failure, Server, Toolkit,
     idempotency::Idempotency,
     store::{Over, Record},
-    testing::{LambdaFunction, TestOutcome},
+    testing::{LambdaFunction, TestCall, TestOutcome},
 };
 use serde_json::{Value, json};
 
@@ -156,9 +156,10 @@ impl Ledger {
     }
 }
 
-/// Calls with one `call_id`.
+/// Calls with one `call_id`, or equal ones without.
 struct Calls {
     is_at_most_once: bool,
+    has_id: bool,
     setup: Setup,
     /// The function that each call is sent to, so that its tool knows the call; also three more.
     functions: Vec<Arc<LambdaFunction>>,
@@ -171,12 +172,15 @@ const DEADLINE: Duration = Duration::from_secs(4);
 /// The time for which outcomes are recorded.
 const EXPIRE_AFTER: Duration = Duration::from_hours(1);
 
+/// The time for which equal calls without an id are one.
+const WINDOW: Duration = Duration::from_mins(2);
+
 /// The time after which a record matters to no process.
 const FAR: Duration = Duration::from_secs(40);
 
 impl Calls {
     /// A call in each of the processes, whose clocks are ahead by some milliseconds.
-    fn new(is_at_most_once: bool, leads: &[u64]) -> Self {
+    fn new(is_at_most_once: bool, has_id: bool, leads: &[u64]) -> Self {
         let setup = Setup::new(leads, (0..leads.len()).collect());
         let ledger = Shared::<Ledger>::default();
         let function_of = |call| {
@@ -191,7 +195,10 @@ impl Calls {
                     served_run(number, &process, note).await
                 }
             };
-            let tool = act_tool(is_at_most_once, act);
+            let mut tool = act_tool(is_at_most_once, act);
+            if !has_id {
+                tool = tool.once_within(WINDOW);
+            }
             function(
                 Server::new(Toolkit::new([tool]).unwrap()).idempotency(idempotency),
                 process,
@@ -199,6 +206,7 @@ impl Calls {
         };
         Self {
             is_at_most_once,
+            has_id,
             functions: (0..leads.len() + 3).map(function_of).collect(),
             setup,
             ledger,
@@ -222,9 +230,11 @@ impl Scenario for Calls {
         let function = Arc::clone(&self.functions[number]);
         let process = self.setup.connection(number);
         let (lead, ledger) = (self.setup.lead(process.process), self.ledger.clone());
+        let id = self.has_id.then_some("same");
         Box::pin(async move {
             ledger.with(|ledger| ledger.calls += 1);
-            let call = function.call("Act.Do", json!({})).call_id("same");
+            let call = function.call("Act.Do", json!({}));
+            let call = id.into_iter().fold(call, TestCall::call_id);
             // By the platform's clock.
             let outcome = call.deadline(process.wall() - lead + DEADLINE).await;
             ledger.with(|ledger| ledger.respond(number, &outcome, &process));
@@ -250,10 +260,11 @@ impl Scenario for Calls {
 
     fn end(&self, execution: &mut Execution<'_>) -> Result<(), String> {
         let is_recorded = self.ledger.with(|ledger| ledger.recorded_until.is_some());
-        let times = [Duration::ZERO, FAR, EXPIRE_AFTER + FAR];
+        let expire_after = if self.has_id { EXPIRE_AFTER } else { WINDOW };
+        let times = [Duration::ZERO, FAR, expire_after + FAR];
         for (number, time) in times.into_iter().enumerate() {
             execution.pass(time);
-            if time > EXPIRE_AFTER {
+            if time > expire_after {
                 let ledger = &self.ledger;
                 ledger.with(|it| (it.is_at_most_once, it.recorded_until) = (false, None));
             }
@@ -282,14 +293,21 @@ const STEPS: &[u64] = &[100, 3500];
 #[test]
 fn two_processes() {
     for leads in [[0, 2000], [2000, 0]] {
-        let calls = |policy| Calls::new(policy, &leads);
+        let calls = |policy| Calls::new(policy, true, &leads);
         hold_both(&format!("calls, {leads:?}"), calls, bounds(0, 1, STEPS));
     }
 }
 
+/// After their time, they run again.
+#[test]
+fn equal_calls_without_an_id() {
+    let calls = |policy| Calls::new(policy, false, &[0, 2000]);
+    hold_both("equal calls", calls, bounds(0, 1, STEPS));
+}
+
 #[test]
 fn three_processes() {
-    let calls = |policy| Calls::new(policy, &[0, 2000, 1000]);
+    let calls = |policy| Calls::new(policy, true, &[0, 2000, 1000]);
     hold_both("calls, three", calls, bounds(0, 0, &[]));
 }
 
@@ -300,7 +318,7 @@ mod long {
     #[test]
     #[ignore = "takes half a minute; run .ci/long"]
     fn claims_that_become_free() {
-        let calls = |policy| Calls::new(policy, &[0, 2000]);
+        let calls = |policy| Calls::new(policy, true, &[0, 2000]);
         let bounds = Bounds {
             suspends: true,
             ..bounds(1, 1, &[6500])
@@ -313,7 +331,7 @@ mod long {
 #[test]
 fn clocks_that_differ_too_much_are_noticed() {
     for policy in [false, true] {
-        let calls = Calls::new(policy, &[0, 3000]);
+        let calls = Calls::new(policy, true, &[0, 3000]);
         assert!(violates("clocks", &calls, bounds(0, 2, STEPS)));
     }
 }

@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
-use super::{Auth, api_keys};
+use super::{Auth, PermittedUsers, api_keys};
 use crate::{
     Caller, Secret, Toolkit,
     clock::Clock,
     secrets::{ReadResult, SecretCache},
-    tool::parts::ToolParts,
+    text::matches,
+    tool::{parts::ToolParts, toolkit::ToolEntry},
     wire,
 };
 
@@ -198,7 +199,7 @@ impl Auth {
         toolkit: &Toolkit,
     ) -> Option<Vec<String>> {
         let granted = caller.scopes()?;
-        if self.may_call(caller, tool) {
+        if self.has_scopes(caller, tool) {
             return None;
         }
         let required = self.scopes.iter().chain(&tool.scopes).map(String::as_str);
@@ -209,12 +210,34 @@ impl Auth {
     }
 
     /// Returns true if the caller's token has the scopes of a tool, and those of every call.
-    pub fn may_call(&self, caller: &Caller, tool: &ToolParts) -> bool {
+    fn has_scopes(&self, caller: &Caller, tool: &ToolParts) -> bool {
         let Some(granted) = caller.scopes() else {
             return true;
         };
         let mut required = self.scopes.iter().chain(&tool.scopes);
         required.all(|scope| is_granted(scope, granted))
+    }
+
+    /// Returns true if the caller has the scopes of a tool, and is not kept out by rules.
+    pub fn may_call(&self, caller: &Caller, entry: &ToolEntry) -> bool {
+        self.has_scopes(caller, &entry.tool) && self.allows(caller, entry)
+    }
+
+    /// Returns true if no rule keeps the caller out, whatever its scopes.
+    pub fn allows(&self, caller: &Caller, entry: &ToolEntry) -> bool {
+        let own = entry.tool.allowed.as_deref();
+        if own.is_none() && self.restrictions().is_empty() {
+            return true;
+        }
+        let user = match self.users_of(caller) {
+            PermittedUsers::Only(user) => Some(user),
+            PermittedUsers::Any | PermittedUsers::None => None,
+        };
+        let name = entry.id.qualified();
+        let others = self.restrictions().iter();
+        let others = others.filter(|it| matches(&it.pattern, name));
+        let mut all = own.into_iter().chain(others.map(|it| &*it.rules));
+        all.all(|rules| rules.iter().any(|it| it.applies_to(caller, user)))
     }
 
     /// Returns the scopes that any call requires, some more than once.

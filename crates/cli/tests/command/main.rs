@@ -267,6 +267,11 @@ fn mistakes_are_named() {
         "--describe getPets=A | (--describe); did you mean \"getPet\"?",
         "--fix getPets.id=1 | (--fix); did you mean \"getPet\"?",
         "--reads getPets | (--reads); did you mean \"getPet\"?",
+        "--once deletePets=60 | (--once); did you mean \"deletePet\"?",
+        "--once deletePet=121 | --once takes 1 to 120 seconds",
+        "--once deletePet=0 | --once takes 1 to 120 seconds",
+        "--once deletePet=60 --searchable | --once takes 1 to 120 seconds, and is not for --searchable",
+        "--once getPet=60 | GET /pets/{id}: --once is for operations with an effect",
         "--secret keys=A | (--secret); did you mean \"key\"?",
         "-o none/tools.json | none/tools.json cannot be written: ",
     ] {

@@ -149,6 +149,57 @@ impl Caller {
     }
 }
 
+/// A rule about callers, for [`Tool::allow`](crate::Tool::allow).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallerRule {
+    /// The members of a [group](Caller::groups).
+    Group(String),
+    /// A user, as tools get it, whom the credentials name.
+    User(String),
+    /// The holder of an API key, or of JWTs that a secret signs: the id of the secret, or the first one
+    /// of the caller's.
+    Caller(String),
+    /// A text that is not a rule, and applies to nobody.
+    Unknown(String),
+}
+
+impl CallerRule {
+    /// Parses `group:NAME`, `user:ID` or `caller:SECRET_ID`.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let (kind, value) = text.split_once(':').unwrap_or_default();
+        let value = value.trim().to_owned();
+        match kind.trim() {
+            "group" if !value.is_empty() => Self::Group(value),
+            "user" if !value.is_empty() => Self::User(value),
+            "caller" if !value.is_empty() => Self::Caller(value),
+            _ => Self::Unknown(text.trim().to_owned()),
+        }
+    }
+
+    /// Returns true if the rule applies to a caller whose credentials name `user`.
+    #[must_use]
+    pub fn applies_to(&self, caller: &Caller, user: Option<&str>) -> bool {
+        match (self, caller) {
+            (Self::Group(group), caller) => caller.groups().contains(group),
+            (Self::User(name), _) => user == Some(name),
+            (Self::Caller(name), Caller::ApiKey { id } | Caller::Jwt { id, .. }) => **id == **name,
+            (Self::Caller(_) | Self::Unknown(_), _) => false,
+        }
+    }
+}
+
+impl fmt::Display for CallerRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Group(name) => write!(f, "group:{name}"),
+            Self::User(name) => write!(f, "user:{name}"),
+            Self::Caller(name) => write!(f, "caller:{name}"),
+            Self::Unknown(text) => f.write_str(text),
+        }
+    }
+}
+
 /// For logs: `anyone`, `key ID`, `jwt ID SUBJECT`, `token ISSUER USER`, `iam ARN`, `invoker`,
 /// `agentcore GATEWAY TARGET`, `authorizer PRINCIPAL`.
 impl fmt::Display for Caller {

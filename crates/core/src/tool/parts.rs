@@ -6,6 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
+    caller::CallerRule,
     handler::{Handler, IntoFailure},
     output,
     reason::Reason,
@@ -73,6 +74,10 @@ pub struct ToolParts {
     pub hints: Hints,
     /// The scopes that a caller's token must have.
     pub scopes: Vec<String>,
+    /// The rules of which one must apply to a caller; `None` if anyone may call who has the scopes.
+    pub allowed: Option<Vec<CallerRule>>,
+    /// The time for which equal calls without an id are one call.
+    pub once_within: Option<Duration>,
     pub(crate) defined_at: &'static Location<'static>,
     /// Whether calls may outlast their requests.
     pub tasks: TaskSupport,
@@ -111,6 +116,8 @@ impl ToolParts {
             title: None,
             hints: Hints::default(),
             scopes: Vec::new(),
+            allowed: None,
+            once_within: None,
             tasks: TaskSupport::default(),
             defined_at: Location::caller(),
             blocks: H::BLOCKS,

@@ -29,6 +29,7 @@ reasons! {
     Unauthenticated = "unauthenticated",
     Undecided = "undecided",
     InsufficientScope = "insufficient_scope",
+    NotAllowed = "not_allowed",
     Malformed = "malformed",
     ForbiddenOrigin = "forbidden_origin",
     UnsupportedVersion = "unsupported_version",

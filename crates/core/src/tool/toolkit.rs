@@ -8,17 +8,23 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use semver::Version;
 
 use super::{
+    caller::CallerRule,
     definition::name_of,
     id::Selector,
-    parts::ToolParts,
+    parts::{TaskSupport, ToolParts},
+    repeats::RepeatPolicy,
     schema::{self, Schema},
 };
 use crate::{Tool, ToolDefinition, ToolId};
+
+/// The longest time for which equal calls are one: longer than clients repeat a call.
+const LONGEST_WINDOW: Duration = Duration::from_mins(2);
 
 /// A set of tools served together.
 ///
@@ -196,7 +202,7 @@ impl Toolkit {
         newest.map(|(_, entry)| entry)
     }
 
-    fn add(&mut self, id: ToolId, tool: ToolParts, problems: &mut Vec<String>) {
+    fn add(&mut self, id: ToolId, tool: Arc<ToolParts>, problems: &mut Vec<String>) {
         let versions = self.versions.entry(id.shared()).or_default();
         let version_of = |index: &usize| self.entries[*index].id.version();
         match versions.binary_search_by(|it| id.version().cmp(version_of(it))) {
@@ -207,7 +213,6 @@ impl Toolkit {
             }
             Err(place) => {
                 versions.insert(place, self.entries.len());
-                let tool = Arc::new(tool);
                 self.entries.push(ToolEntry { id, tool });
             }
         }
@@ -276,6 +281,26 @@ fn mistakes_in(tool: &ToolParts) -> Vec<String> {
     }
     for id in tool.requirements.invalid_ids() {
         mistakes.push(format!("the required id {id:?} is empty or declared twice"));
+    }
+    let rules = tool.allowed.as_deref();
+    if rules.is_some_and(<[_]>::is_empty) {
+        mistakes.push("it is allowed to nobody; name somebody in .allow([…])".to_owned());
+    }
+    for rule in rules.into_iter().flatten() {
+        if let CallerRule::Unknown(text) = rule {
+            mistakes.push(format!(
+                "it is allowed to '{text}', but a rule is group:NAME, user:ID or caller:SECRET_ID"
+            ));
+        }
+    }
+    if let Some(time) = tool.once_within {
+        if time.is_zero() || time > LONGEST_WINDOW {
+            mistakes.push(".once_within(…) takes up to 120 seconds".to_owned());
+        }
+        if tool.policy == RepeatPolicy::Idempotent || tool.tasks != TaskSupport::Never {
+            let text = ".once_within(…) is not for tools that are idempotent, or in the background";
+            mistakes.push(text.to_owned());
+        }
     }
     add_schema_mistakes("input", &tool.input, &mut mistakes);
     if !tool.output.value().is_null() {

@@ -48,6 +48,14 @@ impl OpenApi {
             chosen: chosen.len(),
             ..Report::default()
         };
+        let is_once = |it: &&Operation| said(&options.once, it).is_some();
+        if let Some(reader) = chosen.iter().filter(is_once).find(|it| self.is_reader(it)) {
+            let text = format!(
+                "{}: --once is for operations with an effect",
+                reader.label()
+            );
+            return Err(OpenApiError::new(text));
+        }
         let (mut tools, mut names) = (Vec::new(), Vec::new());
         for operation in &chosen {
             match self.reduced(operation, &base_url, &known, &mut report.notes) {
@@ -174,6 +182,7 @@ impl OpenApi {
             operation: operation.label(),
             description: description_of(operation, described, &input.notes),
             read_only,
+            once: said(&options.once, operation).copied(),
             destructive: (operation.own_extension())
                 .and_then(|it| it.get("destructive")?.as_bool())
                 .or((operation.method == "DELETE").then_some(true)),

@@ -53,7 +53,8 @@ pub(super) fn tools(api: &Arc<Api>, plans: Vec<ApiTool>) -> Vec<Tool> {
 fn entry(mut plan: ApiTool) -> (String, Entry) {
     let id = plan.id.split('@').next().unwrap_or_default();
     let name = id.split('.').next_back().unwrap_or_default().to_owned();
-    let input = Schema::from_value(taken_input(&mut plan)).with_formats_as_annotations();
+    let mut input = Schema::from_value(taken_input(&mut plan));
+    input.annotate_formats();
     let text = format!("{name} {} {}", plan.operation, plan.description).to_ascii_lowercase();
     (name, Entry { plan, input, text })
 }

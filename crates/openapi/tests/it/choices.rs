@@ -1,6 +1,9 @@
 //! What an owner chooses and says about operations.
 
-use lambda_tools_openapi::{OpenApi, OpenApiOptions, Reduction};
+use std::time::Duration;
+
+use lambda_tools_core::Toolkit;
+use lambda_tools_openapi::{ApiTools, OpenApi, OpenApiOptions, Reduction};
 use serde_json::{Value, json};
 
 fn document() -> Value {
@@ -85,6 +88,30 @@ fn users_grant_their_own_tokens() {
     assert_eq!(provider.token_url, "https://login.example/token");
     assert_eq!(provider.scopes, ["read"]);
     assert!(reduction.tools.secrets().is_empty());
+}
+
+/// Also after the tools were written to a file.
+#[test]
+fn equal_calls_of_chosen_operations_are_one() {
+    let operation = json!({"summary": "Does it", "x-mcp": true, "responses": {}});
+    let mut document = document();
+    document["paths"] = json!({"/one": {"post": operation}, "/other": {"post": operation}});
+    let options = OpenApiOptions {
+        once: [("POST /one".to_owned(), 60)].into(),
+        ..OpenApiOptions::all()
+    };
+    let reduction = OpenApi::new(document, options).unwrap().reduce().unwrap();
+    let tools = ApiTools::from_json(&reduction.tools.to_json()).unwrap();
+    let toolkit = Toolkit::new(tools.tools().unwrap()).unwrap();
+    let windows = toolkit.entries().iter();
+    let windows = windows.map(|it| (it.id.qualified(), it.tool.once_within));
+    let mut windows: Vec<_> = windows.collect();
+    windows.sort_unstable();
+    let minute = Some(Duration::from_mins(1));
+    assert_eq!(
+        windows,
+        [("Pets.POSTOne", minute), ("Pets.POSTOther", None)]
+    );
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub enum ClaimResult {
 pub struct Claim {
     key: String,
     record: CallRecord,
+    /// The time for which the outcome is remembered.
+    expire_after: Duration,
     deadline: Option<SystemTime>,
 }
 
@@ -62,6 +64,8 @@ pub struct RecordedOutcome {
     pub result: Result<Output, Failure>,
     /// True for the outcome of an earlier call.
     pub is_replay: bool,
+    /// The time since an equal call ended, if this is its outcome.
+    pub age: Option<Duration>,
     /// The task of a call that is still running.
     pub task: Option<Box<Task>>,
 }
@@ -186,8 +190,9 @@ impl Deduplication {
         let task = running.and_then(|it| it.as_task(&identity.key, self.clock.now()));
         Ok(ClaimResult::Duplicate(RecordedOutcome {
             duration: started.elapsed(),
-            result: Err(still_running()),
+            result: Err(still_running(identity.window.is_some())),
             is_replay: false,
+            age: None,
             task: task.map(Box::new),
         }))
     }
@@ -219,7 +224,14 @@ impl Deduplication {
             return Ok(Break(ClaimResult::IdReused));
         }
         Ok(match self.recorded_outcome(&existing) {
-            Some(outcome) => Break(ClaimResult::Duplicate(outcome)),
+            Some(mut outcome) => {
+                let age = |window| {
+                    let left = existing.expires_at.duration_since(now).unwrap_or_default();
+                    Duration::saturating_sub(window, left)
+                };
+                outcome.age = identity.window.map(age);
+                Break(ClaimResult::Duplicate(outcome))
+            }
             None => Continue(existing),
         })
     }
@@ -240,7 +252,8 @@ impl Deduplication {
         } else {
             until
         };
-        let expires_at = (now + self.idempotency.expire_after).max(over_at);
+        let expire_after = identity.window.unwrap_or(self.idempotency.expire_after);
+        let expires_at = (now + expire_after).max(over_at);
         let at_most_once = policy == RepeatPolicy::AtMostOnce;
         let record = CallRecord {
             claim: store::new_version(),
@@ -254,6 +267,7 @@ impl Deduplication {
         Claim {
             key: identity.key.clone(),
             record,
+            expire_after,
             deadline: limits.deadline,
         }
     }
@@ -339,6 +353,7 @@ impl RecordedOutcome {
             duration,
             result,
             is_replay: true,
+            age: None,
             task: None,
         }
     }
@@ -362,9 +377,14 @@ fn is_over(until: SystemTime, now: SystemTime) -> bool {
         .is_ok_and(|since| since >= CLOCK_MARGIN)
 }
 
-fn still_running() -> Failure {
+fn still_running(is_equal: bool) -> Failure {
+    let message = if is_equal {
+        "An equal call has not ended yet. Nothing was run."
+    } else {
+        "A call with the same call_id has not ended yet."
+    };
     Failure::internal(Reason::Running, "This call is still running")
-        .developer_message("A call with the same call_id has not ended yet.")
+        .developer_message(message)
         .retry_after(Duration::from_secs(1))
 }
 

@@ -1,6 +1,8 @@
 //! The identity of a call: the key that it shares with its repetitions, and the fingerprint of its
 //! contents.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,6 +16,8 @@ pub struct CallIdentity {
     pub key: String,
     /// A hash of the call's contents; see [`fingerprint_of`].
     pub fingerprint: String,
+    /// The time after the call for which it is remembered, if its contents are its key.
+    pub window: Option<Duration>,
 }
 
 impl CallIdentity {
@@ -22,7 +26,28 @@ impl CallIdentity {
         let mut texts = caller.identity();
         texts.extend([Some(tool.qualified()), Some(call_id)]);
         let key = hash_of(&texts);
-        Self { key, fingerprint }
+        Self {
+            key,
+            fingerprint,
+            window: None,
+        }
+    }
+
+    /// Returns the identity of a call without an id, which it shares with equal calls. No call with an
+    /// id has its key. `fingerprint` is that of an empty id.
+    pub fn of_equals(
+        caller: &Caller,
+        tool: &ToolId,
+        fingerprint: String,
+        window: Duration,
+    ) -> Self {
+        let mut texts = caller.identity();
+        texts.extend([Some(tool.qualified()), None, Some(&*fingerprint)]);
+        Self {
+            key: hash_of(&texts),
+            fingerprint,
+            window: Some(window),
+        }
     }
 }
 
@@ -165,5 +190,18 @@ mod tests {
         assert_eq!(HashSet::from(keys).len(), 4);
         assert_eq!(own, key(&anyone, "A.B@2.0.0", "c"));
         assert_eq!(own.len(), 64);
+        // An equal call shares its key with no call that has an id, whichever the client chooses.
+        let equal = |caller: &Caller, tool: &str, fingerprint: &str| {
+            let (tool, print) = (tool.parse().unwrap(), fingerprint.to_owned());
+            CallIdentity::of_equals(caller, &tool, print, Duration::ZERO).key
+        };
+        let keys = [
+            own,
+            equal(&anyone, "A.B@1.0.0", "c"),
+            equal(&anyone, "A.C@1.0.0", "c"),
+            equal(&anyone, "A.B@1.0.0", "d"),
+            equal(&api_key, "A.B@1.0.0", "c"),
+        ];
+        assert_eq!(HashSet::from(keys).len(), 5);
     }
 }

@@ -25,7 +25,7 @@ use test_support::{
 use tokio::task::JoinHandle;
 
 use crate::{
-    clients::{json_of, python},
+    clients::{json_of, node_script, python},
     support::faults,
 };
 
@@ -126,6 +126,13 @@ impl Tools {
         let effects = fs::read_to_string(&self.effects.0).unwrap_or_default();
         let start = format!("{call_id} ");
         effects.lines().filter(|it| it.starts_with(&start)).count()
+    }
+
+    /// Returns the number of effects with this text.
+    fn effects_with(&self, text: &str) -> usize {
+        let effects = fs::read_to_string(&self.effects.0).unwrap_or_default();
+        let end = format!(" {text}");
+        effects.lines().filter(|it| it.ends_with(&end)).count()
     }
 
     /// Waits until a call has had its effect.
@@ -356,6 +363,35 @@ async fn a_call_that_outlasts_its_request_goes_on_and_its_repetition_gets_the_ou
     });
     assert_eq!(repeated.await, ["written for oxp", "written for mcp"]);
     assert_eq!((tools.effects_of("oxp"), tools.effects_of("mcp")), (1, 1));
+}
+
+/// A function URL gives up while the tool runs, and a client repeats the call, without an id: another
+/// instance gets it, and waits for the first one.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what tests/all builds, and clients of PyPI and npm"]
+async fn a_call_that_clients_repeat_after_a_504_has_one_effect() {
+    let tools = Tools::start().await;
+    tools.function.limit(Limits {
+        source: Duration::from_secs(1),
+        ..Limits::default()
+    });
+    for name in ["ai", "official", "python"] {
+        let mut command = match name {
+            "python" => python("tests/long_calls/repeat.py"),
+            _ => node_script("repeat.mjs"),
+        };
+        if name != "python" {
+            command.args(["--client", name]);
+        }
+        let input = json!({"before_ms": 1200, "text": name});
+        command.args([&format!("{}/mcp", tools.function.url), "Long_Order"]);
+        let seen = json_of(command.args(["--arguments", &input.to_string()]));
+        // The AI SDK says nothing about the call that it has repeated.
+        assert_eq!(seen["failed"] == 0, name == "ai", "{seen:#}");
+        let text = text_of(&seen["result"]);
+        assert!(text.starts_with("The same call was made "), "{seen:#}");
+        assert_eq!(tools.effects_with(name), 1, "{seen:#}");
+    }
 }
 
 /// Without a table for all instances, and with an input that is too large for an item in it.

@@ -28,6 +28,7 @@ impl Deduplication {
         let Claim {
             key,
             mut record,
+            expire_after,
             deadline,
         } = claim;
         let (over, limit) = (record.claim, self.time_to_settle(deadline));
@@ -56,7 +57,7 @@ impl Deduplication {
                     return;
                 }
                 Settlement::Record => {
-                    record.expires_at = now + self.idempotency.expire_after;
+                    record.expires_at = now + expire_after;
                     record.free_at = record.expires_at;
                 }
             }

@@ -276,6 +276,7 @@ impl Deduplication {
         let claim = Claim {
             key: id.key.clone(),
             record: changed.ok_or(NotStarted::Unknown)?,
+            expire_after: self.idempotency.expire_after,
             deadline,
         };
         started.map(|call| (claim, call))

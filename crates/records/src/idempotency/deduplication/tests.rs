@@ -22,6 +22,7 @@ fn identity(key: &str, fingerprint: &str) -> CallIdentity {
     CallIdentity {
         key: key.into(),
         fingerprint: fingerprint.into(),
+        window: None,
     }
 }
 

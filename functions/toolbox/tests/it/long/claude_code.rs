@@ -12,7 +12,7 @@ use test_support::{
 use crate::{
     documents::KEY,
     sign_in::serve_mail,
-    support::{Running, installed, toolbox},
+    support::{Running, faults, installed, toolbox},
 };
 
 const CONNECTED: &str = "✔ Connected";
@@ -96,4 +96,31 @@ async fn claude_code_signs_its_user_in() {
     let logged = running.line_with(&caller, 10);
     let dialect = r#"dialect="mcp-2026-07-28""#;
     assert!(logged.contains(dialect), "{logged}");
+}
+
+/// A header that its user has configured brings the secret of a tool.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs what tests/all builds, and npm's Claude Code; run .ci/long"]
+async fn claude_code_sends_a_secret_in_a_header() {
+    let mut faults = faults();
+    faults.env("TOOLS_SECRET_HEADERS", "KEY=X-Customer-Key");
+    let (_running, url) = Running::serving(&mut faults);
+    let claude = ClaudeCode::new("header");
+    for (header, expected) in [
+        (
+            "--header 'X-Customer-Key: abc-123'",
+            "{\"result\":\"done\"}",
+        ),
+        (
+            "",
+            "The client has to send the secret 'KEY' in the header x-customer-key.",
+        ),
+    ] {
+        claude.run(&format!(
+            "claude mcp add --transport http tools {url}/mcp {header}"
+        ));
+        let said = claude.ask("Fault_Do", json!({"kind": "nothing"})).await;
+        assert!(said.contains(expected), "{said}");
+        claude.run("claude mcp remove tools");
+    }
 }
