@@ -47,8 +47,10 @@ pub(crate) fn assemble(
     let public_url = PublicUrl::new(server.public_url.as_deref(), server.base_path.as_deref());
     #[cfg(feature = "oauth")]
     let broker = server.oauth.take().map(|settings| {
-        let entries = server.toolkit.entries().iter();
-        let needs = entries.flat_map(|entry| &entry.tool.requirements.authorization);
+        let needs = server
+            .toolkit
+            .all()
+            .flat_map(|entry| &entry.tool.requirements.authorization);
         let scopes = needs.flat_map(|need| {
             let scopes = need.oauth2.scopes.iter();
             scopes.map(|scope| (need.id.clone(), scope.clone()))
@@ -133,8 +135,8 @@ pub(crate) fn own_secrets(server: &Server) -> impl Iterator<Item = &str> {
 /// Returns the ids of all secrets in the store that authentication, OAuth and the tools read, without
 /// duplicates.
 pub(crate) fn declared_secrets(server: &Server) -> Vec<String> {
-    let entries = server.toolkit.entries().iter();
-    let tools = entries.flat_map(|entry| &entry.tool.requirements.secrets);
+    let tools = server.toolkit.all();
+    let tools = tools.flat_map(|entry| &entry.tool.requirements.secrets);
     let comes = |id: &str| server.secret_headers.iter().any(|(it, _)| it == id);
     let tools = tools.filter(|it| !comes(&it.id));
     let mut seen = HashSet::new();

@@ -83,6 +83,8 @@ pub(crate) struct Engine {
 /// A call as requested.
 pub(crate) struct Call {
     pub(crate) selector: Selector,
+    /// The resource or the prompt, if this is not a call of a tool.
+    pub(crate) entry: Option<ToolEntry>,
     pub(crate) call_id: Option<String>,
     pub(crate) trace_id: Option<String>,
     pub(crate) input: Value,
@@ -171,8 +173,11 @@ impl Engine {
         if !self.is_healthy() {
             return Err(Rejection::Unavailable);
         }
-        let is_listed = |entry: &ToolEntry| self.is_listed(entry, &caller);
-        let entry = self.toolkit.resolve(&call.selector, is_listed);
+        let resolve = || {
+            let is_listed = |entry: &ToolEntry| self.is_listed(entry, &caller);
+            self.toolkit.resolve(&call.selector, is_listed)
+        };
+        let entry = call.entry.take().map_or_else(resolve, Ok);
         let entry = entry.map_err(|error| tool_not_found(&call.selector, error))?;
         trail.tool = Some(entry.clone());
         if entry.tool.tasks == TaskSupport::Required
@@ -237,7 +242,7 @@ impl Engine {
             let text = only.and_then(|it| it.to_str().ok());
             if let Some(text) = text.filter(|it| !it.is_empty()) {
                 secrets.insert(id.clone(), text.into());
-            } else if only.is_some() || !self.secrets.may_come_from_calls() {
+            } else if !self.secrets.may_come_from_calls() {
                 secrets.remove(id);
             }
         }
@@ -255,6 +260,7 @@ impl Call {
     pub(crate) fn new(selector: Selector, input: Value) -> Self {
         Self {
             selector,
+            entry: None,
             call_id: None,
             trace_id: None,
             input,

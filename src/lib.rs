@@ -329,9 +329,9 @@ pub use lambda_tools_accounts::{ApiKeys, Auth, Gateway};
 #[doc(inline)]
 pub use lambda_tools_core::{
     AccessToken, AuthorizationRequirement, BuildError, Caller, Content, Context, DEFAULT_TIMEOUT,
-    Failure, Handler, IdError, IntoFailure, OAuth2Requirement, Requirements, Secret,
-    SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput, ToolOutput,
-    Toolkit,
+    Failure, Handler, IdError, IntoFailure, Message, OAuth2Requirement, Prompt, Requirements,
+    Resource, Secret, SecretRequirement, StatefulHandler, Tool, ToolDefinition, ToolId, ToolInput,
+    ToolOutput, Toolkit,
 };
 pub use lambda_tools_records::StoreError;
 pub use protocol::Protocol;

@@ -227,7 +227,13 @@ impl RequestLog {
             return;
         }
         let elapsed = self.write(end);
-        self.end_span(end.problem());
+        let is_result = end.outcome == "failure" && self.dialect.is_some_and(is_mcp);
+        // The failure of a tool is a result of MCP, not an error.
+        self.end_span(if is_result {
+            Some("tool_error")
+        } else {
+            end.problem()
+        });
         let Self {
             observer, trail, ..
         } = self;
@@ -319,6 +325,10 @@ fn parameter_names(errors: &ParameterErrors, input: &Schema) -> String {
     let others = format!("{and}{undeclared} that the tool does not declare");
     names.extend((undeclared > 0).then_some(&*others));
     format!(": {}", names.join(", "))
+}
+
+fn is_mcp(dialect: &str) -> bool {
+    dialect.starts_with("mcp")
 }
 
 fn milliseconds(duration: Duration) -> Option<f64> {

@@ -47,6 +47,10 @@ impl Trail {
         }
     }
 
+    pub(crate) fn span(&self) -> Option<&Span> {
+        self.span.as_ref()
+    }
+
     /// Records the requested call, and returns the spans that enclose it.
     pub(crate) fn begin(
         &mut self,

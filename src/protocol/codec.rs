@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use tracing::Span;
 
 use super::{
     app::AppState,
@@ -54,6 +55,9 @@ pub(super) trait Codec: Sized + Send + Sync + 'static {
     fn trace_headers(_: &Self::Format) -> Option<&HeaderMap> {
         None
     }
+
+    /// Adds to the span of a call what the protocol's conventions ask for.
+    fn annotate(_: &Self::Format, _: &Call, _: &AppState, _: &Span) {}
 
     /// Returns the list of tools. Complete lists are cached.
     fn list(&self, format: &Self::Format, tools: &ListedTools<'_>) -> Arc<EncodedList>;

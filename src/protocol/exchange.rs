@@ -91,6 +91,9 @@ impl<P: Codec> Exchange<P> {
         match operation {
             Operation::Call(mut call) => {
                 call.room = request.room.take();
+                if let Some(span) = self.log.trail.span().filter(|it| !it.is_disabled()) {
+                    P::annotate(&format, &call, &self.app, span);
+                }
                 let chunks = self.arrival.invocation.streams;
                 let chunks = chunks.then(|| P::early_chunks(&mut format, &mut call));
                 let response = async move { self.call(&format, call, request).await };

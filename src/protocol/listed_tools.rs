@@ -29,10 +29,7 @@ impl<'a> ListedTools<'a> {
         server_url: Option<&'a str>,
         reader: Option<&'a Caller>,
     ) -> Self {
-        let sees_all = |reader: &&Caller| {
-            let mut entries = toolkit.entries().iter();
-            entries.all(|entry| auth.may_call(reader, entry))
-        };
+        let sees_all = |reader: &&Caller| toolkit.all().all(|entry| auth.may_call(reader, entry));
         Self {
             info,
             toolkit,
@@ -57,6 +54,19 @@ impl<'a> ListedTools<'a> {
     /// Returns the newest version of each tool.
     pub(super) fn newest(&self) -> impl Iterator<Item = &'a ToolEntry> {
         self.toolkit.newest().filter(|entry| self.shows(entry))
+    }
+
+    /// Returns the resources, with their URIs, or the templates of URIs.
+    pub(super) fn resources(&self) -> impl Iterator<Item = (&'a str, &'a ToolEntry)> {
+        let resources = self.toolkit.resources_with_uris();
+        resources.filter(|(_, entry)| self.shows(entry))
+    }
+
+    /// Returns the prompts.
+    pub(super) fn prompts(&self) -> impl Iterator<Item = &'a ToolEntry> {
+        self.toolkit
+            .prompt_entries()
+            .filter(|entry| self.shows(entry))
     }
 
     /// Returns true if the list has this tool.

@@ -9,7 +9,9 @@ pub(crate) mod agentcore;
 mod catalogue;
 mod elicitation;
 mod format;
+mod params;
 mod progress;
+mod reading;
 mod rejection;
 mod request;
 mod response;
@@ -21,9 +23,10 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Body;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{
-    json,
+    Value, json,
     value::{RawValue, to_raw_value},
 };
+use tracing::Span;
 
 use super::{
     app::AppState,
@@ -36,11 +39,12 @@ use super::{
 use crate::{
     ServerInfo,
     call::{Call, Outcome},
+    tool::definition::name_of,
     wire::{IDEMPOTENCY_KEY, mcp::RECOGNIZES_CALL_IDS},
 };
 use agentcore::GatewayCall;
 use catalogue::{KeptPages, ListResult, TTL_MS, pages};
-use format::McpFormat;
+use format::{McpFormat, OutputKind};
 use response::Meta;
 use transport::{Revision, TASKS};
 
@@ -109,9 +113,38 @@ impl Codec for McpCodec {
         format.trace.as_deref()
     }
 
+    /// OpenTelemetry, Semantic conventions for Model Context Protocol, Server.
+    fn annotate(format: &McpFormat, call: &Call, app: &AppState, span: &Span) {
+        let (method, field) = match format.output {
+            OutputKind::Resource => ("resources/read", "mcp.resource.uri"),
+            OutputKind::Prompt => ("prompts/get", "gen_ai.prompt.name"),
+            _ => ("tools/call", "gen_ai.tool.name"),
+        };
+        let tool = || app.engine.toolkit.resolve(&call.selector, |_| false).ok();
+        let name = match (&call.entry, format.output) {
+            (_, OutputKind::Resource) => format.uri.to_string(),
+            (Some(prompt), _) => prompt.id.name().to_owned(),
+            (None, _) => tool().map_or(String::new(), |it| name_of(&it.id, &it.tool)),
+        };
+        // A URI may be a secret, and there are many.
+        let shown = if format.uri.is_empty() { &name } else { "" };
+        span.record("otel.name", format!("{method} {shown}").trim());
+        span.record("mcp.method.name", method);
+        span.record(field, name);
+        if method == "tools/call" {
+            span.record("gen_ai.operation.name", "execute_tool");
+        }
+        span.record(
+            "mcp.protocol.version",
+            format.revision.map(Revision::as_str),
+        );
+        let id = format.id.as_deref().map(|it| it.get().trim_matches('"'));
+        span.record("jsonrpc.request.id", id);
+    }
+
     fn list(&self, format: &McpFormat, tools: &ListedTools<'_>) -> Arc<EncodedList> {
-        let pages = pages(&self.pages, tools);
-        let result = ListResult::of(format, &pages);
+        let pages = pages(&self.pages, tools, format.list);
+        let result = ListResult(format, &pages);
         EncodedList::new(response::encode(format, &result))
     }
 
@@ -127,8 +160,9 @@ impl Codec for McpCodec {
     }
 
     fn outcome(&self, format: &McpFormat, outcome: &Outcome) -> (StatusCode, Vec<u8>) {
-        let body = match outcome.task.as_deref() {
-            Some(task) if format.takes_tasks => tasks::created(format, task),
+        let body = match (outcome.task.as_deref(), &outcome.result) {
+            (Some(task), _) if format.takes_tasks => tasks::created(format, task),
+            (_, Ok(output)) if format.is_read() => reading::encode(format, outcome, output),
             _ => response::encode_outcome(format, outcome),
         };
         (StatusCode::OK, body)
@@ -152,7 +186,7 @@ impl McpCodec {
         let revision = format.revision.unwrap_or(Revision::NEWEST_LEGACY);
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": {"tools": {}},
+            "capabilities": capabilities(app),
             "serverInfo": self.server_info(&app.info),
             "instructions": app.info.description,
         });
@@ -163,9 +197,22 @@ impl McpCodec {
     }
 }
 
+/// Returns the capabilities of all revisions.
+fn capabilities(app: &AppState) -> Value {
+    let (mut capabilities, toolkit) = (json!({"tools": {}}), &app.engine.toolkit);
+    if toolkit.resources_with_uris().next().is_some() {
+        capabilities["resources"] = json!({});
+    }
+    if toolkit.prompt_entries().next().is_some() {
+        capabilities["prompts"] = json!({});
+        capabilities["completions"] = json!({});
+    }
+    capabilities
+}
+
 /// Returns the response to `server/discover`.
 fn discovery(format: &McpFormat, app: &AppState) -> Vec<u8> {
-    let mut capabilities = json!({"tools": {}});
+    let mut capabilities = capabilities(app);
     if app.engine.has_tasks() {
         capabilities["extensions"] = json!({TASKS: {}});
     }

@@ -187,8 +187,7 @@ fn wrong_quota(server: &Server) -> Option<String> {
         let text = "two quotas have the same subject and window; one would do (TOOLS_QUOTAS)";
         return Some(text.to_owned());
     }
-    let entries = server.toolkit.entries();
-    let is_tool = |name: &str| entries.iter().any(|it| it.id.qualified() == name);
+    let is_tool = |name: &str| server.toolkit.all().any(|it| it.id.qualified() == name);
     let mut names = quotas.iter().filter_map(Quota::tool);
     let name = names.find(|name| !is_tool(name))?;
     Some(format!(
@@ -279,8 +278,10 @@ fn shared_secret(server: &Server) -> Option<String> {
             "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" | "AWS_SESSION_TOKEN"
         ) || own_secrets(server).any(|own| own == id)
     };
-    let entries = server.toolkit.entries().iter();
-    let mut secrets = entries.flat_map(|it| &it.tool.requirements.secrets);
+    let mut secrets = server
+        .toolkit
+        .all()
+        .flat_map(|it| &it.tool.requirements.secrets);
     let secret = secrets.find(|it| is_own(&it.id))?;
     Some(format!(
         "a tool declares the secret '{}', which this server uses for itself: give the tool's another id",

@@ -43,6 +43,22 @@ fn tools() -> LambdaFunction {
     function(Toolkit::new(tools).unwrap())
 }
 
+/// In the other protocols, it is content that has a URI alone.
+#[tokio::test]
+async fn a_link_leads_to_a_resource() {
+    async fn link(_: Nothing) -> Result<Content, Failure> {
+        Ok(Content::link("shop://orders/7", "text/plain"))
+    }
+
+    let function = function(Toolkit::new([Tool::new("T.Link@1.0.0", link).idempotent()]).unwrap());
+    let response = mcp_call(&function, "T_Link", json!({})).await;
+    let link = json!({"type": "resource_link", "uri": "shop://orders/7", "name": "7",
+        "mimeType": "text/plain"});
+    assert_eq!(response["result"]["content"], json!([link]));
+    let content = json!({"media_type": "text/plain", "uri": "shop://orders/7"});
+    assert_eq!(value(&function, "T.Link", json!({})).await, content);
+}
+
 #[tokio::test]
 async fn mcp_has_a_block_for_each_kind() {
     let response = mcp_call(&tools(), "T_All", json!({})).await;

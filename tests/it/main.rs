@@ -43,6 +43,7 @@ mod oauth;
 #[cfg(feature = "oidc")]
 mod oidc;
 mod quotas;
+mod reading;
 mod responses;
 mod routes;
 mod secret_headers;

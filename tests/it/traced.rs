@@ -71,7 +71,7 @@ async fn spans_belong_to_the_callers_trace() {
         before += spans.len();
         let has_run = ["", "failed"].contains(error_type);
         assert_eq!(spans.len(), 1 + usize::from(has_run), "{spans:#?}");
-        assert_call(spans, "/tools/call", *parent, error_type);
+        assert_call(spans, "POST /tools/call", *parent, error_type);
     }
     let spans = collector.spans();
     // The X-Ray trace becomes a link if another trace takes precedence.
@@ -100,7 +100,7 @@ async fn spans_belong_to_the_callers_trace() {
     platform.send_events(&[(event, LONG)]);
     platform.reports(1).await;
     let spans = collector.spans();
-    assert_call(&spans[before..], "/mcp", of_header, "");
+    assert_call(&spans[before..], "tools/call Calculator_Add", of_header, "");
     assert_eq!(spans.last().unwrap().trace_state, "vendor=1");
     // A trace that is not sampled is not exported.
     let event = calling(&add, &[("traceparent", &PARENT.replace("-01", "-00"))]);
@@ -109,10 +109,10 @@ async fn spans_belong_to_the_callers_trace() {
     assert_eq!(collector.spans().len(), spans.len());
 }
 
-/// Checks the trace, the parents and the error type of the spans of a call on this path.
-fn assert_call(spans: &[Span], path: &str, (trace, parent): (&str, &str), error_type: &str) {
+/// Checks the name, the trace, the parents and the error type of the spans of a call.
+fn assert_call(spans: &[Span], name: &str, (trace, parent): (&str, &str), error_type: &str) {
     let request = spans.last().unwrap();
-    assert_eq!(request.name, format!("POST {path}"));
+    assert_eq!(request.name, name);
     assert_eq!(hex(&request.trace_id), trace);
     assert_eq!(hex(&request.parent_span_id), parent);
     let error = attribute(&request.attributes, "error.type").unwrap_or_default();
@@ -132,6 +132,81 @@ fn assert_call(spans: &[Span], path: &str, (trace, parent): (&str, &str), error_
         assert_eq!(tool.trace_id, request.trace_id);
         let call_id = attribute(&tool.attributes, "gen_ai.tool.call.id");
         assert_eq!(call_id.as_deref(), Some("c-1"));
+    }
+}
+
+/// As OpenTelemetry's conventions for MCP name them.
+#[tokio::test]
+async fn spans_of_mcp_have_its_names() {
+    let collector = Collector::start().await;
+    let url = collector.url();
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
+        ("TOOLS_AUTH", "none"),
+    ];
+    let mut program = test_support::program("reading::shop_program_of_tests");
+    let mut platform = Platform::start(&mut program, &[], &environment).await;
+    for (method, params, name, field, target, error_type) in [
+        (
+            "tools/call",
+            json!({"name": "Who_AmI"}),
+            "tools/call Who_AmI",
+            "gen_ai.tool.name",
+            "Who_AmI",
+            "",
+        ),
+        (
+            "tools/call",
+            json!({"name": "Who_Fails"}),
+            "tools/call Who_Fails",
+            "gen_ai.tool.name",
+            "Who_Fails",
+            "tool_error",
+        ),
+        (
+            "prompts/get",
+            json!({"name": "reply", "arguments": {"text": "x"}}),
+            "prompts/get reply",
+            "gen_ai.prompt.name",
+            "reply",
+            "",
+        ),
+        (
+            "resources/read",
+            json!({"uri": "shop://terms"}),
+            "resources/read",
+            "mcp.resource.uri",
+            "shop://terms",
+            "",
+        ),
+        (
+            "resources/read",
+            json!({"uri": "shop://orders/fail"}),
+            "resources/read",
+            "mcp.resource.uri",
+            "shop://orders/fail",
+            "tool_error",
+        ),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": "a-1", "method": method, "params": params});
+        let mut event = calling(&body, &[("mcp-protocol-version", "2025-11-25")]);
+        event["rawPath"] = json!("/mcp");
+        event["requestContext"]["http"]["path"] = json!("/mcp");
+        platform.send_events(&[(event, LONG)]);
+        platform.reports(1).await;
+        let spans = collector.spans();
+        let span = spans.last().unwrap();
+        assert_eq!(span.name, name);
+        for (key, expected) in [
+            ("mcp.method.name", method),
+            ("mcp.protocol.version", "2025-11-25"),
+            ("jsonrpc.request.id", "a-1"),
+            (field, target),
+            ("error.type", error_type),
+        ] {
+            let value = attribute(&span.attributes, key).unwrap_or_default();
+            assert_eq!(value, expected, "{name} {key}");
+        }
     }
 }
 

@@ -60,6 +60,7 @@ pub use tool::{
     handler::{Handler, IntoFailure, StatefulHandler, ToolInput, ToolOutput},
     id::{IdError, ToolId},
     requirement::{AuthorizationRequirement, OAuth2Requirement, Requirements, SecretRequirement},
+    resource::{Message, Prompt, Resource},
     toolkit::{BuildError, Toolkit},
 };
 

@@ -18,6 +18,7 @@ pub mod question;
 pub mod reason;
 pub mod repeats;
 pub mod requirement;
+pub mod resource;
 pub mod toolkit;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};

@@ -1,11 +1,11 @@
-//! The list of tools, in pages that every client can read.
+//! The lists of tools, resources and prompts, in pages that every client can read.
 //!
-//! Encoded once and cached, like the lists of other protocols.
+//! That of tools is encoded once and cached, like the lists of other protocols.
 
 use std::{borrow::Cow, sync::OnceLock};
 
-use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{format::McpFormat, response::Meta};
 use crate::{
@@ -20,33 +20,84 @@ use crate::{
 /// The maximum size of a page, in bytes: clients limit the size of a response, some to 1 MB.
 const MAX_PAGE: usize = 900_000;
 
-/// The pages of the complete list.
+/// The pages of the complete list of tools.
 pub(super) type KeptPages = OnceLock<Vec<Box<RawValue>>>;
 
-/// Returns the pages: JSON arrays of tools. There is at least one.
-pub(super) fn pages<'a>(kept: &'a KeptPages, tools: &ListedTools<'_>) -> Cow<'a, [Box<RawValue>]> {
-    if !tools.is_complete() {
-        return Cow::Owned(build(tools));
-    }
-    Cow::Borrowed(kept.get_or_init(|| build(tools)))
+/// Returns the pages of a list: JSON arrays. There is at least one.
+pub(super) fn pages<'a>(
+    kept: &'a KeptPages,
+    tools: &ListedTools<'_>,
+    list: Option<&str>,
+) -> Cow<'a, [Box<RawValue>]> {
+    let of_kind = |is_template: bool| {
+        let resources = tools.resources();
+        let resources = resources.filter(move |(uri, _)| uri.contains('{') == is_template);
+        build(resources.map(resource))
+    };
+    Cow::Owned(match list {
+        None if tools.is_complete() => {
+            return Cow::Borrowed(kept.get_or_init(|| build(tools.newest().map(encode))));
+        }
+        None => build(tools.newest().map(encode)),
+        Some("resources") => of_kind(false),
+        Some("resourceTemplates") => of_kind(true),
+        Some(_) => build(tools.prompts().map(prompt)),
+    })
 }
 
-fn build(tools: &ListedTools<'_>) -> Vec<Box<RawValue>> {
+fn build(items: impl Iterator<Item = String>) -> Vec<Box<RawValue>> {
     let mut pages = Vec::new();
     let mut page = Vec::new();
     let mut size = 0;
-    for entry in tools.newest() {
-        let tool = encode(entry);
-        let added = encoded_size(tool.as_bytes());
+    for item in items {
+        let added = encoded_size(item.as_bytes());
         if size + added > MAX_PAGE && !page.is_empty() {
             pages.push(joined(&std::mem::take(&mut page)));
             size = 0;
         }
         size += added;
-        page.push(tool);
+        page.push(item);
     }
     pages.push(joined(&page));
     pages
+}
+
+/// Returns the beginning of an item of a list, and the properties of its input.
+fn described(entry: &ToolEntry) -> (Value, Value) {
+    let ToolDefinition {
+        description,
+        mut input_schema,
+        ..
+    } = ToolDefinition::of(&entry.id, &entry.tool);
+    let mut listed = json!({"name": entry.id.name()});
+    if let Some(title) = &entry.tool.title {
+        listed["title"] = json!(title);
+    }
+    if description != entry.id.name() {
+        listed["description"] = description.into();
+    }
+    (listed, input_schema.take())
+}
+
+/// Encodes a resource, or a template: 2026-07-28 and 2025-11-25, Resources, Data Types.
+fn resource((uri, entry): (&str, &ToolEntry)) -> String {
+    let (mut listed, _) = described(entry);
+    let is_template = uri.contains('{');
+    listed[if is_template { "uriTemplate" } else { "uri" }] = json!(uri);
+    listed.to_string()
+}
+
+/// Encodes a prompt: 2026-07-28 and 2025-11-25, Prompts, Data Types.
+fn prompt(entry: &ToolEntry) -> String {
+    let (mut listed, schema) = described(entry);
+    let required = schema["required"].as_array();
+    let argument = |(name, property): (&String, &Value)| {
+        let is_required = required.is_some_and(|it| it.iter().any(|it| it == name));
+        json!({"name": name, "description": property["description"], "required": is_required})
+    };
+    let arguments = schema["properties"].as_object().into_iter().flatten();
+    listed["arguments"] = arguments.map(argument).collect();
+    listed.to_string()
 }
 
 fn joined(tools: &[String]) -> Box<RawValue> {
@@ -104,38 +155,38 @@ fn annotations_of(tool: &ToolParts) -> JsonObject {
         .collect()
 }
 
-/// The result of `tools/list`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ListResult<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_type: Option<&'static str>,
-    tools: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_scope: Option<&'static str>,
-    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
-    meta: Meta<'a>,
-}
+/// The result that has a page of a list.
+pub(super) struct ListResult<'a>(pub(super) &'a McpFormat, pub(super) &'a [Box<RawValue>]);
 
-impl<'a> ListResult<'a> {
-    pub(super) fn of(format: &'a McpFormat, pages: &'a [Box<RawValue>]) -> Self {
+impl Serialize for ListResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(format, pages) = self;
         let (next, is_modern) = (format.page + 1, format.is_modern());
-        let no_tools: &RawValue = serde_json::from_str("[]").expect("this is JSON");
-        Self {
-            result_type: is_modern.then_some("complete"),
-            // The cursor may be from a longer list that its client got with other scopes.
-            tools: pages.get(format.page).map_or(no_tools, |page| &**page),
-            next_cursor: (next < pages.len()).then(|| next.to_string()),
-            // The list changes only with a deployment.
-            ttl_ms: is_modern.then_some(TTL_MS),
-            // Reading the list may require credentials, so shared caches must not store it.
-            cache_scope: is_modern.then_some("private"),
-            meta: Meta::of(format),
+        let mut map = serializer.serialize_map(None)?;
+        if is_modern {
+            map.serialize_entry("resultType", "complete")?;
         }
+        // The cursor may be from a longer list that its client got with other scopes.
+        let page = pages.get(format.page);
+        let nothing: &RawValue = serde_json::from_str("[]").expect("this is JSON");
+        map.serialize_entry(
+            format.list.unwrap_or("tools"),
+            page.map_or(nothing, |it| &**it),
+        )?;
+        if next < pages.len() {
+            map.serialize_entry("nextCursor", &next.to_string())?;
+        }
+        if is_modern {
+            // The list changes only with a deployment.
+            map.serialize_entry("ttlMs", &TTL_MS)?;
+            // Reading the list may require credentials, so shared caches must not store it.
+            map.serialize_entry("cacheScope", "private")?;
+        }
+        let meta = Meta::of(format);
+        if !meta.is_empty() {
+            map.serialize_entry("_meta", &meta)?;
+        }
+        map.end()
     }
 }
 

@@ -20,8 +20,12 @@ pub(crate) struct McpFormat {
     pub(super) server_info: Option<Arc<RawValue>>,
     /// The headers of W3C Trace Context in `_meta`.
     pub(super) trace: Option<Box<HeaderMap>>,
+    /// The field of the requested list in its result, unless it is `tools`.
+    pub(super) list: Option<&'static str>,
     /// The requested page of the list.
     pub(super) page: usize,
+    /// The URI of the resource that is read.
+    pub(super) uri: Box<str>,
     /// The kind of the tool's output.
     pub(super) output: OutputKind,
     pub(super) elicitation: Elicitation,
@@ -43,6 +47,10 @@ pub(super) enum OutputKind {
     Other,
     /// Content blocks.
     Content,
+    /// The contents of a resource.
+    Resource,
+    /// The messages of a prompt.
+    Prompt,
 }
 
 impl OutputKind {
@@ -59,6 +67,11 @@ impl OutputKind {
 }
 
 impl McpFormat {
+    /// Returns true for a call that is not one of a tool: its result cannot be an error.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.output, OutputKind::Resource | OutputKind::Prompt)
+    }
+
     pub(super) fn is_modern(&self) -> bool {
         self.revision.is_some_and(Revision::is_modern)
     }

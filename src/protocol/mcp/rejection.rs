@@ -18,7 +18,7 @@ use crate::{
     call::rejection::{Rejection, SecretPlace, UnmetRequirements},
     json::JsonObject,
     protocol::{
-        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
+        jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError},
         refusal::Refusal,
         sign_in,
         wording::Wording,
@@ -67,6 +67,13 @@ fn encode_rejection(format: &McpFormat, rejection: &Rejection) -> Vec<u8> {
             text = format!("{text} Try again in {}.", in_words(wait));
         }
         meta.insert(RETRY_AFTER, whole_milliseconds(wait));
+    }
+    if format.is_read() {
+        let code = match rejection {
+            Rejection::InvalidInput(_) => INVALID_PARAMS,
+            _ => INTERNAL_ERROR,
+        };
+        return encode_error(format, &RpcError::new(code, text));
     }
     if let Rejection::InvalidInput(errors) = rejection {
         meta.insert(PARAMETER_ERRORS, json!(errors));

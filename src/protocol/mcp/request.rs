@@ -10,13 +10,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    McpCodec,
-    catalogue::pages,
-    discovery,
-    elicitation::Elicitation,
+    McpCodec, discovery,
     format::{McpFormat, OutputKind},
+    params::{arguments, elicit, list, taken},
     progress::ProgressStream,
-    response, tasks,
+    reading, response, tasks,
     transport::{
         CAPABILITIES, ErrorResponse, Revision, TASKS, VERSION, check_arguments, check_media_types,
         revision_of, supports_tasks,
@@ -55,12 +53,15 @@ const CAPABILITY_FIELDS: &[(&str, JsonScope)] = &[
 const PARAMS: JsonScope = Fields(&[
     ("name", Scalar),
     ("arguments", Whole),
+    ("_meta", META),
     ("cursor", Scalar),
     ("protocolVersion", Scalar),
     ("inputResponses", Whole),
     ("requestState", Scalar),
     ("taskId", Scalar),
-    ("_meta", META),
+    ("uri", Scalar),
+    ("ref", Fields(&[("type", Scalar), ("name", Scalar)])),
+    ("argument", Fields(&[("name", Scalar), ("value", Scalar)])),
 ]);
 
 /// Decodes the body of `POST /mcp`.
@@ -108,12 +109,23 @@ fn operation_of(
         .then(|| Arc::clone(codec.server_info(&request.app.info)));
     names.tool = params["name"].as_str().map(str::to_owned);
     format.trace = trace_headers_in(&meta);
+    let toolkit = &request.app.engine.toolkit;
     let body = match (&*method, revision.is_modern()) {
         ("tools/call", _) => return call(request, format, names.tool.as_deref(), params, meta),
         ("tasks/get" | "tasks/update" | "tasks/cancel", true) if request.app.engine.has_tasks() => {
             return tasks::decode(request, format, &method, &params, &meta);
         }
         ("tools/list", _) => return list(request, codec, format, &params),
+        ("resources/list" | "resources/templates/list" | "resources/read", _)
+            if toolkit.resources_with_uris().next().is_some() =>
+        {
+            return reading::decode(request, codec, format, &method, params, meta);
+        }
+        ("prompts/list" | "prompts/get" | "completion/complete", _)
+            if toolkit.prompt_entries().next().is_some() =>
+        {
+            return reading::decode(request, codec, format, &method, params, meta);
+        }
         ("server/discover", true) => discovery(format, request.app),
         ("initialize", false) => {
             format.revision = Some(revision_for(&params)?);
@@ -191,30 +203,6 @@ fn revision_for(params: &Value) -> Result<Revision, ErrorResponse> {
     Ok(served.unwrap_or(Revision::NEWEST_LEGACY))
 }
 
-fn list(
-    request: &EncodedRequest<'_>,
-    codec: &McpCodec,
-    format: &mut McpFormat,
-    params: &Value,
-) -> Result<Operation, ErrorResponse> {
-    let pages = pages(&codec.pages, &request.app.listed_tools(None, None));
-    let cursor = &params["cursor"];
-    if !cursor.is_null() {
-        let page = cursor.as_str().and_then(|it| it.parse().ok());
-        let Some(page) = page.filter(|page| *page > 0 && *page < pages.len()) else {
-            let detail = "'cursor' was not issued by this server.";
-            return Err(ErrorResponse::invalid_params(detail));
-        };
-        format.page = page;
-    }
-    Ok(Operation::List)
-}
-
-/// Takes a field, and leaves `null` in its place.
-fn taken(params: &mut Value, name: &str) -> Value {
-    params.get_mut(name).map(Value::take).unwrap_or_default()
-}
-
 /// Decodes the params of a call, of which the name and `_meta` have been read.
 fn call(
     request: &EncodedRequest<'_>,
@@ -229,22 +217,9 @@ fn call(
             "'name' must be the name of a tool: a string that is not empty.",
         ));
     };
-    let input = match taken(&mut params, "arguments") {
-        Value::Null => json!({}),
-        input @ Value::Object(_) => input,
-        _ => return Err(invalid("'arguments' must be an object.")),
-    };
+    let input = arguments(&mut params)?;
     let call_id = call_id_of(request.headers, &meta).map_err(|it| invalid(&it))?;
-    let capabilities = &meta[CAPABILITIES];
-    if format.is_modern() {
-        let elicitation = Elicitation::of(
-            capabilities,
-            &mut params,
-            (name, &input),
-            request.max_values,
-        );
-        format.elicitation = elicitation.map_err(invalid)?;
-    }
+    elicit(request, format, &mut params, &meta, (name, &input))?;
     let Some(entry) = request.tool_named(name) else {
         let similar = similar_to(name);
         return Ok(request.reject_unknown(name.to_owned(), &similar, call_id));
@@ -255,7 +230,7 @@ fn call(
     format.output = OutputKind::of(&entry.tool);
     let mut call = Call::of_newest(entry, call_id, input);
     call.client_context.answers = format.elicitation.answers();
-    if format.is_modern() && supports_tasks(capabilities) {
+    if format.is_modern() && supports_tasks(&meta[CAPABILITIES]) {
         format.takes_tasks = true;
         call.background = Background::Task;
     }

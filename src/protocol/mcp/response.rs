@@ -20,7 +20,7 @@ use crate::{
     call::Outcome,
     protocol::{
         json_response::to_json,
-        jsonrpc::{RpcError, RpcId},
+        jsonrpc::{INTERNAL_ERROR, RpcError, RpcId},
     },
     text::{counted, whole_milliseconds},
     tool::content::EncodedContent,
@@ -59,7 +59,7 @@ pub(super) struct CallResult<'a> {
 /// A block of `content`. Texts, of which nearly every result has one, are not copied.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Block<'a> {
+pub(super) enum Block<'a> {
     Text { r#type: &'static str, text: &'a str },
     Other(Value),
 }
@@ -103,7 +103,7 @@ impl Serialize for Meta<'_> {
 }
 
 /// Returns the block of `content` for one item of a tool's content.
-fn block_of<'a>(
+pub(super) fn block_of<'a>(
     format: &McpFormat,
     outcome: &Outcome,
     number: usize,
@@ -125,21 +125,33 @@ fn block_of<'a>(
         (None, _, Some(data)) if has_audio && kind.eq_ignore_ascii_case("audio") => {
             json!({"type": "audio", "data": data, "mimeType": media_type})
         }
-        (uri, text, data) => {
+        // Older revisions have no links.
+        (Some(uri), None, None) if format.revision < Some(Revision::V2025_06_18) => {
+            return text_block(uri);
+        }
+        (Some(uri), None, None) => {
+            let name = uri.rsplit('/').find(|it| !it.is_empty());
+            json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": media_type})
+        }
+        (uri, _, _) => {
             let uri = match uri {
                 Some(uri) => uri.clone(),
                 None => uri_of(outcome, number),
             };
-            let mut resource = json!({"uri": uri, "mimeType": media_type});
-            if let Some(text) = text {
-                resource["text"] = text.into();
-            }
-            if let Some(data) = data {
-                resource["blob"] = data.into();
-            }
-            json!({"type": "resource", "resource": resource})
+            json!({"type": "resource", "resource": resource_of(&uri, content)})
         }
     })
+}
+
+pub(super) fn resource_of(uri: &str, content: &EncodedContent) -> Value {
+    let mut resource = json!({"uri": uri, "mimeType": content.media_type});
+    if let Some(text) = &content.text {
+        resource["text"] = json!(text);
+    }
+    if let Some(data) = &content.data {
+        resource["blob"] = json!(data);
+    }
+    resource
 }
 
 fn text_block(text: &str) -> Block<'_> {
@@ -229,6 +241,9 @@ pub(super) fn encode_outcome(format: &McpFormat, outcome: &Outcome) -> Vec<u8> {
                 meta.insert(RETRY_AFTER, whole_milliseconds(wait));
             }
             let text = text_of(failure);
+            if format.is_read() {
+                return encode_error(format, &RpcError::new(INTERNAL_ERROR, text));
+            }
             let result = CallResult {
                 is_error: true,
                 ..CallResult::of(format, after(note, vec![text_block(&text)]), meta)

@@ -22,6 +22,8 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 
 pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
+/// There is no such resource (2025-11-25, Resources, Error Handling).
+const RESOURCE_NOT_FOUND: i32 = -32002;
 /// A header is missing, or it disagrees with the body (2026-07-28, Transports).
 const HEADER_MISMATCH: i32 = -32020;
 /// The client lacks a capability that the request requires (2026-07-28, Base Protocol, Error Codes).
@@ -56,6 +58,17 @@ impl ErrorResponse {
 
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(StatusCode::OK, INVALID_PARAMS, message)
+    }
+
+    /// Creates the error of a resource that is not there (Resources, Error Handling).
+    pub(super) fn no_resource(uri: &str, is_modern: bool) -> Self {
+        let code = if is_modern {
+            INVALID_PARAMS
+        } else {
+            RESOURCE_NOT_FOUND
+        };
+        let error = Self::new(StatusCode::OK, code, "There is no resource with this URI.");
+        error.data(json!({"uri": uri}))
     }
 
     pub(super) fn data(mut self, data: Value) -> Self {
@@ -215,7 +228,8 @@ fn check_headers(
     params: &Value,
 ) -> Result<(), ErrorResponse> {
     let name = match method {
-        "tools/call" => params["name"].as_str(),
+        "tools/call" | "prompts/get" => params["name"].as_str(),
+        "resources/read" => params["uri"].as_str(),
         // FastMCP's client does not send it.
         "tasks/get" | "tasks/update" | "tasks/cancel" if headers.contains_key(&NAME_HEADER) => {
             params["taskId"].as_str()

@@ -32,7 +32,7 @@ pub(super) fn greeting(server: &Server, address: SocketAddr, recording: Option<&
              remembered."
         )
     }));
-    if server.toolkit.entries().is_empty() {
+    if server.toolkit.all().next().is_none() {
         lines.push("This server has no tools yet.".into());
     }
     lines.extend(commands(server, &url));

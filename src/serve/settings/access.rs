@@ -35,11 +35,9 @@ pub(super) fn restricted(auth: Option<Auth>) -> Result<Option<Auth>, InvalidSett
 pub(super) fn wrong_rule(server: &Server) -> Option<String> {
     let open = Auth::none();
     let auth = server.auth.as_ref().unwrap_or(&open);
-    let entries = server.toolkit.entries();
     let is_tool = |it: &str| {
-        entries
-            .iter()
-            .any(|entry| matches(it, entry.id.qualified()))
+        let mut entries = server.toolkit.all();
+        entries.any(|entry| matches(it, entry.id.qualified()))
     };
     let mut limits = auth.restrictions().iter();
     if let Some(limit) = limits.find(|it| !is_tool(&it.pattern)) {
@@ -49,7 +47,10 @@ pub(super) fn wrong_rule(server: &Server) -> Option<String> {
         ));
     }
     let limits = auth.restrictions().iter().map(|it| &*it.rules);
-    let tools = entries.iter().filter_map(|it| it.tool.allowed.as_deref());
+    let tools = server
+        .toolkit
+        .all()
+        .filter_map(|it| it.tool.allowed.as_deref());
     let mut rules = limits.chain(tools).flatten();
     let text = match rules.find(|it| !auth.can_apply(it))? {
         CallerRule::Unknown(text) => format!(
@@ -95,7 +96,7 @@ pub(super) fn wrong_secret_header(server: &Server) -> Option<String> {
         secrets.any(|it| it.id == id)
     };
     let is_wrong = |(at, (id, name)): (usize, &(String, HeaderName))| {
-        let mut entries = server.toolkit.entries().iter();
+        let mut entries = server.toolkit.all();
         let why = if !entries.any(|it| declares(&it.tool, id)) {
             "no tool declares this secret"
         } else if headers[..at].iter().any(|(other, _)| other == id) {

@@ -1,8 +1,11 @@
-//! A server with the tools that MCP's conformance suite calls, as far as a server of tools has them.
+//! A server with what MCP's conformance suite calls and reads.
 
 use std::time::Duration;
 
-use lambda_tools::{Content, Context, Error, Failure, Server, ServerInfo, Tool, Toolkit, serve};
+use lambda_tools::{
+    Content, Context, Error, Failure, Message, Prompt, Resource, Server, ServerInfo, Tool, Toolkit,
+    serve,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::sleep;
@@ -174,6 +177,71 @@ async fn region(InRegion { region }: InRegion) -> Result<String, Failure> {
     Ok(region)
 }
 
+/// Data of something.
+#[derive(Deserialize, JsonSchema)]
+struct Id {
+    /// Its id.
+    id: String,
+}
+
+async fn data(Id { id }: Id) -> Result<Content, Failure> {
+    let data = format!(r#"{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}"#);
+    Ok(Content::text(data).media_type("application/json"))
+}
+
+async fn simple_prompt(_: Nothing) -> Result<String, Failure> {
+    Ok("This is a simple prompt for testing.".into())
+}
+
+/// Repeats its arguments.
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The first one.
+    arg1: String,
+    /// The second one.
+    arg2: String,
+}
+
+async fn prompt_with_arguments(Arguments { arg1, arg2 }: Arguments) -> Result<String, Failure> {
+    Ok(format!(
+        "Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+    ))
+}
+
+/// Embeds a resource.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Embedded {
+    /// Its URI.
+    resource_uri: String,
+}
+
+async fn prompt_with_resource(input: Embedded) -> Result<Vec<Message>, Failure> {
+    let text = Content::text("Embedded resource content for testing.");
+    Ok(vec![
+        Message::user(text.uri(input.resource_uri)),
+        Message::user("Please process the embedded resource above."),
+    ])
+}
+
+async fn prompt_with_image(_: Nothing) -> Result<Vec<Message>, Failure> {
+    Ok(vec![
+        Message::user(Content::bytes("image/png", PNG)),
+        Message::user("Please analyze the image above."),
+    ])
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct UserContext {
+    context: String,
+}
+
+async fn prompt_that_asks(_: Nothing, cx: Context) -> Result<String, Failure> {
+    let question = "What context should the prompt use?";
+    let answer = cx.ask::<UserContext>("user_context", question)?;
+    Ok(answer.ok_or_else(declined)?.context)
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let text = |id, name: &str| Tool::new(id, text).name(name).idempotent();
@@ -220,7 +288,26 @@ async fn main() -> Result<(), Error> {
     ];
     let info = ServerInfo::new("Conformance", env!("CARGO_PKG_VERSION"));
     // The suite expects a task of calls that take a second.
-    let server = Server::new(Toolkit::new(tools)?)
+    let resources = [
+        Resource::text(
+            "test://static-text",
+            "static_text",
+            "This is the content of the static text resource.",
+        ),
+        Resource::bytes("test://static-binary", "static_binary", "image/png", PNG),
+        Resource::with("test://template/{id}/data", "template_data", data),
+    ];
+    let prompts = [
+        Prompt::new("test_simple_prompt", simple_prompt),
+        Prompt::new("test_prompt_with_arguments", prompt_with_arguments),
+        Prompt::new("test_prompt_with_embedded_resource", prompt_with_resource),
+        Prompt::new("test_prompt_with_image", prompt_with_image),
+        Prompt::new("test_input_required_result_prompt", prompt_that_asks),
+    ];
+    let toolkit = Toolkit::new(tools)?
+        .resources(resources)?
+        .prompts(prompts)?;
+    let server = Server::new(toolkit)
         .tasks(true)
         .task_after(Duration::from_millis(500));
     serve(server.info(info)).await

@@ -9,8 +9,8 @@ use std::{
 };
 
 use lambda_tools::{
-    AgentCoreUser, ApiKeys, Auth, Context, EventKind, Failure, Gateway, Jwt, OAuth, Protocol,
-    Secret, Server, StoreError, Tool,
+    AgentCoreUser, ApiKeys, Auth, Content, Context, EventKind, Failure, Gateway, Jwt, OAuth,
+    Prompt, Protocol, Resource, Secret, Server, StoreError, Tool, Toolkit,
     idempotency::Idempotency,
     oauth::Provider,
     quotas::Quota,
@@ -38,6 +38,9 @@ struct Description {
     auth: Option<AuthDescription>,
     #[serde(default)]
     allow: BTreeMap<String, Vec<String>>,
+    /// Also serves resources and prompts.
+    #[serde(default)]
+    shop: bool,
     #[serde(default)]
     secret_headers: BTreeMap<String, String>,
     secrets: Option<BTreeMap<String, String>>,
@@ -110,9 +113,12 @@ pub fn server_of(folder: &Path, stub: &Stub) -> Server {
 impl Description {
     fn server(self, stub: &Stub) -> Server {
         let tools = self.tools.iter().flat_map(|set| set.tools(stub));
-        let mut server = toolbox::server(tools.collect())
-            .unwrap()
-            .serve_openapi(true);
+        let mut server = if self.shop {
+            Server::new(shop(tools.collect()))
+        } else {
+            toolbox::server(tools.collect()).unwrap()
+        };
+        server = server.serve_openapi(true);
         server = with(server, self.base_path, Server::base_path);
         server = with(server, self.public_url, Server::public_url);
         server = with(server, self.protocols, |server, names| {
@@ -269,6 +275,51 @@ impl SecretStore for DescribedStore {
 /// Takes nothing.
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
+
+/// An order of the shop.
+#[derive(Deserialize, JsonSchema)]
+struct Order {
+    /// The number of the order.
+    number: String,
+}
+
+/// Asks for a reply to a customer.
+#[derive(Deserialize, JsonSchema)]
+struct Reply {
+    /// What the customer wrote.
+    text: String,
+    /// The tone of the reply.
+    tone: Option<Tone>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Tone {
+    Friendly,
+    Formal,
+}
+
+/// Returns tools with resources and prompts.
+fn shop(tools: Vec<Tool>) -> Toolkit {
+    let order = async |Order { number }: Order| {
+        if number == "0" {
+            return Err(Failure::new("The shop is closed").retry());
+        }
+        Ok((number == "7").then(|| Content::text("two lamps").media_type("text/markdown")))
+    };
+    let reply = async |Reply { text, tone }: Reply| {
+        let tone = tone.map(|it| format!(" ({it:?})")).unwrap_or_default();
+        Ok::<_, Failure>(format!("Reply{tone}: {text}"))
+    };
+    let resources = [
+        Resource::text("shop://terms", "terms", "30 days"),
+        Resource::bytes("shop://logo", "logo", "image/png", *b"\x89PNG"),
+        Resource::with("shop://orders/{number}", "order", order)
+            .declare(|it| it.allow(["caller:KEY"])),
+    ];
+    let toolkit = Toolkit::new(tools).unwrap().resources(resources).unwrap();
+    toolkit.prompts([Prompt::new("reply", reply)]).unwrap()
+}
 
 /// Returns a tool that needs tokens of three providers, one of which nobody knows.
 fn with_two_accounts() -> Tool {

@@ -4,7 +4,10 @@ use std::{process::Command, time::Duration};
 
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt,
-    model::{CallToolRequestParams, CallToolResult, ProtocolVersion},
+    model::{
+        CallToolRequestParams, CallToolResult, GetPromptRequestParams, ProtocolVersion,
+        ReadResourceRequestParams,
+    },
     service::{ClientInitializeError, RoleClient, RunningService},
     transport::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
@@ -12,7 +15,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use test_support::{
-    Running,
+    Running, built,
     documents::blocks,
     function, isolated,
     marks::Scratch,
@@ -116,6 +119,37 @@ async fn a_call_that_rmcp_repeats_has_one_effect() {
     assert!(texts[1].starts_with("The same call was made "), "{texts:?}");
     assert_eq!(effects.text().lines().count(), 1);
     client.cancel().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a program of tests/conformance; run tests/all"]
+async fn rmcp_reads_resources_and_gets_prompts_in_both_eras() {
+    let mut server = isolated(Command::new(built("debug/conformance")));
+    let (_running, url) = Running::serving(&mut server);
+    let discover = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    };
+    for lifecycle in [ClientLifecycleMode::Initialize, discover] {
+        let client = connect(&format!("{url}/mcp"), KEY, &lifecycle)
+            .await
+            .unwrap();
+        let resources = client.list_all_resources().await.unwrap();
+        assert_eq!(resources[0].uri, "test://static-text");
+        let templates = client.list_all_resource_templates().await.unwrap();
+        assert_eq!(templates.len(), 1);
+        assert_eq!(client.list_all_prompts().await.unwrap().len(), 5);
+        let read = ReadResourceRequestParams::new("test://template/7/data");
+        let read = json!(client.read_resource(read).await.unwrap());
+        let text = read["contents"][0]["text"].as_str().unwrap();
+        assert!(text.contains("Data for ID: 7"), "{read}");
+        let arguments = json!({"arg1": "x", "arg2": "y"});
+        let arguments = arguments.as_object().unwrap().clone();
+        let prompt = GetPromptRequestParams::new("test_prompt_with_arguments");
+        let prompt = client.get_prompt(prompt.with_arguments(arguments)).await;
+        let text = json!(prompt.unwrap())["messages"][0]["content"]["text"].take();
+        assert_eq!(text, "Prompt with arguments: arg1='x', arg2='y'");
+        client.cancel().await.unwrap();
+    }
 }
 
 #[test]

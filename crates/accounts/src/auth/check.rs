@@ -242,8 +242,7 @@ impl Auth {
 
     /// Returns the scopes that any call requires, some more than once.
     pub fn known_scopes<'a>(&'a self, toolkit: &'a Toolkit) -> impl Iterator<Item = &'a str> {
-        let tools = toolkit.entries().iter();
-        let of_tools = tools.flat_map(|entry| &entry.tool.scopes);
+        let of_tools = toolkit.all().flat_map(|entry| &entry.tool.scopes);
         self.scopes.iter().chain(of_tools).map(String::as_str)
     }
 }

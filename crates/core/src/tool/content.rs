@@ -34,7 +34,7 @@ use super::output::Output;
 /// ```
 ///
 /// In MCP, text is a `text` block, and bytes of a media type `image/*` or `audio/*` are an `image`
-/// or an `audio` block. Content with a [URI](Self::uri), and bytes of any other media type, are an
+/// or an `audio` block. A [link](Self::link) is a `resource_link`. Content with a [URI](Self::uri), and bytes of any other media type, are an
 /// embedded resource. Such a tool has no output schema and no `structuredContent` in MCP.
 ///
 /// In the other protocols, content is `{"media_type": "text/plain", "text": "…"}`, or
@@ -44,7 +44,7 @@ use super::output::Output;
 /// content that is too large to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Content(EncodedContent);
+pub struct Content(pub(super) EncodedContent);
 
 /// The JSON of content.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -82,6 +82,17 @@ impl Content {
             text: None,
             data: Some(STANDARD.encode(bytes.into())),
             uri: None,
+        })
+    }
+
+    /// Creates a link to a resource, which a client of MCP may read: one of this server, or one at an
+    /// `https` URL. A call whose tool returns an invalid URI or media type fails.
+    pub fn link(uri: impl Into<String>, media_type: impl Into<Cow<'static, str>>) -> Self {
+        Self(EncodedContent {
+            media_type: media_type.into(),
+            text: None,
+            data: None,
+            uri: Some(uri.into()),
         })
     }
 

@@ -36,6 +36,12 @@ impl ToolId {
         &self.qualified
     }
 
+    /// Returns `Tool`, without the toolkit and the version.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.qualified.split('.').next_back().unwrap_or_default()
+    }
+
     /// Returns `Toolkit.Tool` without a copy, for what outlives the toolkit.
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.qualified)

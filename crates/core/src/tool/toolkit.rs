@@ -4,7 +4,8 @@
 //! is built, all of it at once, so that nobody fixes one mistake only to meet the next.
 
 use std::{
-    collections::HashMap,
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -12,6 +13,7 @@ use std::{
 };
 
 use semver::Version;
+use serde_json::{Value, json};
 
 use super::{
     caller::CallerRule,
@@ -19,6 +21,7 @@ use super::{
     id::Selector,
     parts::{TaskSupport, ToolParts},
     repeats::RepeatPolicy,
+    resource::{self, Prompt, Resource},
     schema::{self, Schema},
 };
 use crate::{Tool, ToolDefinition, ToolId};
@@ -51,6 +54,8 @@ pub struct Toolkit {
     entries: Vec<ToolEntry>,
     /// The versions of each `Toolkit.Tool`, the newest first, by their places in `entries`.
     versions: HashMap<Arc<str>, Vec<usize>>,
+    /// The resources and the prompts: of a resource, the URI or the template, too.
+    others: Vec<(Option<Cow<'static, str>>, ToolEntry)>,
 }
 
 /// A tool and its id, shared with its calls, which may outlive their requests.
@@ -97,6 +102,7 @@ impl Toolkit {
         let mut toolkit = Self {
             entries: Vec::with_capacity(count),
             versions: HashMap::with_capacity(count),
+            others: Vec::new(),
         };
         for tool in tools {
             if cfg!(debug_assertions) {
@@ -111,6 +117,86 @@ impl Toolkit {
         BuildError::unless_empty(problems).map(|()| toolkit)
     }
 
+    /// Adds resources.
+    ///
+    /// # Errors
+    /// All mistakes in all of them: those of tools, invalid URIs, a URI that occurs twice, and parameters
+    /// that are not the variables of the URI.
+    pub fn resources(
+        self,
+        resources: impl IntoIterator<Item = Resource>,
+    ) -> Result<Self, BuildError> {
+        let resources = resources.into_iter();
+        self.with_others(resources.map(|it| (Some(it.uri), it.tool.0)))
+    }
+
+    /// Adds prompts.
+    ///
+    /// # Errors
+    /// All mistakes in all of them: those of tools, and a name that occurs twice.
+    pub fn prompts(self, prompts: impl IntoIterator<Item = Prompt>) -> Result<Self, BuildError> {
+        self.with_others(prompts.into_iter().map(|it| (None, it.0.0)))
+    }
+
+    fn with_others(
+        mut self,
+        others: impl Iterator<Item = (Option<Cow<'static, str>>, Arc<ToolParts>)>,
+    ) -> Result<Self, BuildError> {
+        let mut problems = Vec::new();
+        for (uri, tool) in others {
+            let mut mistakes = Vec::new();
+            if cfg!(debug_assertions) {
+                mistakes = mistakes_in_other(uri.as_deref(), &tool);
+            }
+            let is_same = |(other, entry): &(Option<Cow<'static, str>>, ToolEntry)| {
+                entry.tool.id == tool.id || uri.is_some() && *other == uri
+            };
+            if self.others.iter().any(is_same) {
+                mistakes.push("another one has its name or its URI".to_owned());
+            }
+            match tool.id.parse() {
+                Ok(id) => {
+                    let tool = Arc::clone(&tool);
+                    self.others.push((uri, ToolEntry { id, tool }));
+                }
+                Err(_) => {
+                    mistakes.push("its name must be letters, digits and underscores".to_owned());
+                }
+            }
+            problems.extend(mistakes.iter().map(|text| problem(&tool, text)));
+        }
+        BuildError::unless_empty(problems).map(|()| self)
+    }
+
+    /// Returns the resources, each with its URI or the template of its URIs.
+    pub fn resources_with_uris(&self) -> impl Iterator<Item = (&str, &ToolEntry)> {
+        let others = self.others.iter();
+        others.filter_map(|(uri, entry)| Some((uri.as_deref()?, entry)))
+    }
+
+    /// Returns the prompts.
+    pub fn prompt_entries(&self) -> impl Iterator<Item = &ToolEntry> {
+        let prompts = self.others.iter().filter(|(uri, _)| uri.is_none());
+        prompts.map(|(_, entry)| entry)
+    }
+
+    /// Returns the resource with this URI, and the input of its function.
+    pub fn resource(&self, uri: &str) -> Option<(&ToolEntry, Value)> {
+        let mut all = self.resources_with_uris();
+        let is_it = |(it, _): &(&str, _)| *it == uri && !it.contains('{');
+        if let Some((_, entry)) = all.find(is_it) {
+            return Some((entry, json!({})));
+        }
+        let mut all = self.resources_with_uris();
+        all.find_map(|(template, entry)| Some((entry, resource::values_in(template, uri)?.into())))
+    }
+
+    /// Returns the tools, the resources and the prompts.
+    pub fn all(&self) -> impl Iterator<Item = &ToolEntry> {
+        let others = self.others.iter().map(|(_, entry)| entry);
+        self.entries.iter().chain(others)
+    }
+
     /// Checks every definition, schemas included, in any build. A valid but rarely intended
     /// definition is logged as a warning: a tool with [`authorization`](Tool::authorization) but
     /// without [`user_id`](Tool::user_id).
@@ -121,7 +207,7 @@ impl Toolkit {
     /// # Errors
     /// All mistakes in all definitions.
     pub fn check(&self) -> Result<(), BuildError> {
-        for entry in &self.entries {
+        for entry in self.all() {
             let requirements = &entry.tool.requirements;
             if !requirements.authorization.is_empty() && !requirements.user_id {
                 tracing::warn!(
@@ -133,9 +219,15 @@ impl Toolkit {
                 );
             }
         }
-        let tools = self.entries.iter().map(|entry| &entry.tool);
-        let problems = tools.flat_map(|tool| {
-            let mistakes = mistakes_in(tool).into_iter();
+        let of_tools = self
+            .entries
+            .iter()
+            .map(|it| (&it.tool, mistakes_in(&it.tool)));
+        let others = self.others.iter();
+        let of_others =
+            others.map(|(uri, it)| (&it.tool, mistakes_in_other(uri.as_deref(), &it.tool)));
+        let problems = of_tools.chain(of_others).flat_map(|(tool, mistakes)| {
+            let mistakes = mistakes.into_iter();
             mistakes.map(|text| problem(tool, &text))
         });
         BuildError::unless_empty(problems.collect())
@@ -257,6 +349,36 @@ fn has_plain_id(entry: &ToolEntry) -> bool {
 fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+/// Returns the mistakes in the definition of a resource with this URI, or of a prompt.
+fn mistakes_in_other(uri: Option<&str>, tool: &ToolParts) -> Vec<String> {
+    let mut mistakes = mistakes_in(tool);
+    let mut add = |text: &str| mistakes.push(text.to_owned());
+    if tool.tasks != TaskSupport::Never || tool.once_within.is_some() {
+        add("only tools can work in the background, or run equal calls once");
+    }
+    let properties = tool.input.value()["properties"].as_object();
+    if !properties
+        .into_iter()
+        .flatten()
+        .all(|(_, it)| resource::is_text(it))
+    {
+        add("its parameters must be strings, or enums of strings");
+    }
+    let names: BTreeSet<_> = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| &**name)
+        .collect();
+    match uri.map(resource::variables_in) {
+        Some(None) => add("its URI needs a scheme, and may have variables such as {id}"),
+        Some(Some(variables)) if variables != names => {
+            add("its parameters must be the variables of its URI");
+        }
+        _ => {}
+    }
+    mistakes
 }
 
 /// Returns the mistakes in one tool's definition, except in its id.

@@ -162,6 +162,12 @@ impl<'a> Exchange<'a> {
                 Ok("InputRequiredResult")
             }
             (Some("tools/call"), _) => Ok("CallToolResult"),
+            (Some("resources/list"), _) => Ok("ListResourcesResult"),
+            (Some("resources/templates/list"), _) => Ok("ListResourceTemplatesResult"),
+            (Some("resources/read"), _) => Ok("ReadResourceResult"),
+            (Some("prompts/list"), _) => Ok("ListPromptsResult"),
+            (Some("prompts/get"), _) => Ok("GetPromptResult"),
+            (Some("completion/complete"), _) => Ok("CompleteResult"),
             (method, _) => Err(format!("{revision} has no result of {method:?}")),
         }
     }
@@ -218,6 +224,8 @@ fn every_mcp_response_matches_the_schema_of_its_revision() {
         (NEWEST, "ListToolsResult"),
         (NEWEST, "CallToolResult"),
         (NEWEST, "InputRequiredResult"),
+        (NEWEST, "ReadResourceResult"),
+        (NEWEST, "GetPromptResult"),
         (NEWEST, "JSONRPCErrorResponse"),
         (NEWEST, "HeaderMismatchError"),
         (NEWEST, "UnsupportedProtocolVersionError"),
