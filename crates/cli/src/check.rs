@@ -29,6 +29,7 @@ const STEPS: &[(&str, Step)] = &[
     ("sign-in", sign_in::sign_in),
     ("protocol", mcp::protocol),
     ("tools", mcp::tools),
+    ("resources and prompts", mcp::others),
     ("call", mcp::call),
     ("latency", mcp::latency),
 ];

@@ -71,6 +71,25 @@ pub(super) fn tools(client: &mut Client) -> Result<Value, Error> {
     Ok(json!({"names": names, "tools": tools, "pages": pages, "next": cursor}))
 }
 
+/// Reads the first pages of the other lists that the server says it has.
+pub(super) fn others(client: &mut Client) -> Result<Value, Error> {
+    let era = if client.is_modern {
+        "discover"
+    } else {
+        "initialize"
+    };
+    let result = &client.known["protocol"][era]["body"]["result"];
+    let mut names = Vec::new();
+    for (list, method) in [("resources", "resources/list"), ("prompts", "prompts/list")] {
+        if result["capabilities"][list].is_object() {
+            let found = client.result(method, json!({}))?;
+            let items = found[list].as_array().ok_or("there is no list")?.iter();
+            names.extend(items.map(|it| text(&it["name"]).to_owned()));
+        }
+    }
+    Ok(json!({"names": names}))
+}
+
 /// Calls the tool that the options name, or else one that only reads and needs no input.
 pub(super) fn call(client: &mut Client) -> Result<Value, Error> {
     let is_harmless = |it: &&Value| {
