@@ -87,7 +87,7 @@ fn listing(app: &AppState, caller: &Caller, request: &Request) -> Response {
     response
 }
 
-/// Returns the server and the tools that `reader` sees in lists. `largest` is the maximum size of a
+/// Returns the server, and the tools, resources and prompts that `reader` sees in lists. `largest` is the maximum size of a
 /// response.
 ///
 /// This is more than any protocol's list has: all versions, and the properties of tools that only
@@ -98,6 +98,15 @@ fn listing_of(app: &AppState, largest: usize, reader: &Caller) -> Value {
     let newest: HashSet<_> = engine.toolkit.newest().map(|it| &it.id).collect();
     let versions = tools.entries();
     let versions = versions.map(|entry| version_of(entry, newest.contains(&entry.id)));
+    let resources = tools.resources().map(|(uri, entry)| (Some(uri), entry));
+    let others = resources.chain(tools.prompts().map(|entry| (None, entry)));
+    let others = others.map(|(uri, entry)| {
+        let mut other = version_of(entry, true);
+        other["name"] = entry.id.name().into();
+        other["uri"] = uri.into();
+        other["is_read"] = true.into();
+        other
+    });
     json!({
         "server": app.info,
         "protocols": app.protocols.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>(),
@@ -105,7 +114,8 @@ fn listing_of(app: &AppState, largest: usize, reader: &Caller) -> Value {
         // A repeated `call_id` does not run the tool again.
         "recognizes_call_ids": engine.deduplication.is_on(),
         "limits": {"request_bytes": app.max_request_size, "response_bytes": largest},
-        "tools": versions.collect::<Vec<_>>(),
+        // Only MCP has resources and prompts, which look like tools here.
+        "tools": versions.chain(others).collect::<Vec<_>>(),
     })
 }
 

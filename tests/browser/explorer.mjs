@@ -241,6 +241,24 @@ const SCENARIOS = {
     await explorer.close();
   },
 
+  async resourcesAndPrompts() {
+    const explorer = await open(settings.resources);
+    const toolkits = await explorer.page.$$eval('#list h2', (all) => all.map((it) => it.textContent));
+    assert.deepEqual(toolkits.slice(-2), ['Resources', 'Prompts'], 'they are below the tools');
+    await explorer.choose('Resources.template_data@1.0.0');
+    await explorer.fill('id', 'a b');
+    assert.match((await explorer.call()).text, /Data for ID: a b/);
+    await explorer.choose('Resources.static_binary@1.0.0');
+    await explorer.call();
+    assert.equal(await explorer.page.$eval('.result img', (it) => it.naturalWidth), 1);
+    await explorer.choose('Prompts.test_prompt_with_arguments@1.0.0');
+    await explorer.fill('arg1', 'one');
+    await explorer.fill('arg2', 'two');
+    assert.match((await explorer.call()).text, /Prompt with arguments: arg1='one', arg2='two'/);
+    await explorer.check('a prompt', 'prompt');
+    await explorer.close();
+  },
+
   async challenges() {
     for (const protocol of ['Oxp', 'Mcp']) {
       const explorer = await open(`${protocol === 'Mcp' ? settings.signed : settings.toolbox}/#Gmail.GetEmails@1.2.0`);

@@ -38,9 +38,5 @@ export const counted = (count, one, many = `${one}s`) => `${count} ${count === 1
 
 /** A text without its percent encoding; undefined if that is invalid. */
 export function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
+  try { return decodeURIComponent(text); } catch { return undefined; }
 }

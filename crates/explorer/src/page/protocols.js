@@ -39,12 +39,18 @@ function mcpRequest(tool, { input, callId, answers }) {
     [`${MCP_META}/clientCapabilities`]: { elicitation: { form: {}, url: {} } },
     'lambda-tools/call-id': callId,
   };
+  const [method, target] = mcpTarget(tool, input);
   const headers = [
     ['accept', 'application/json, text/event-stream'], ['mcp-protocol-version', MCP_REVISION],
-    ['mcp-method', 'tools/call'], ['mcp-name', tool.name],
+    ['mcp-method', method], ['mcp-name', target.uri ?? target.name],
   ];
-  const params = { name: tool.name, arguments: input, ...answers, _meta };
-  return { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } };
+  return { headers, body: { jsonrpc: '2.0', id: 1, method, params: { ...target, ...answers, _meta } } };
+}
+
+/** The method and its own params: also of a resource or a prompt. */
+function mcpTarget({ name, uri, is_read: isRead }, input) {
+  if (!uri) return [isRead ? 'prompts/get' : 'tools/call', { name, arguments: input }];
+  return ['resources/read', { uri: uri.replace(/\{(\w+)\}/g, (_, variable) => encodeURIComponent(input[variable] ?? '')) }];
 }
 
 function openToolRequest(tool, { input, callId }) {
@@ -119,7 +125,8 @@ function mcpOutcome(tool, response, body) {
     const requests = Object.entries(result.inputRequests ?? {}).map(([key, request]) => ({ key, ...request.params }));
     return { ...common, kind: 'question', message: 'The tool asks its user.', requests, state: result.requestState };
   }
-  const blocks = (Array.isArray(result.content) ? result.content : []).map(blockOf);
+  const items = result.content ?? result.contents ?? (Array.isArray(result.messages) ? result.messages.map(({ content }) => content) : []);
+  const blocks = (Array.isArray(items) ? items : []).map(blockOf);
   const text = blocks.map((block) => block.text ?? '').join('\n');
   if (result.isError) {
     return { ...common, kind: 'failure', message: text, errors: Object.entries(meta['lambda-tools/parameter-errors'] ?? {}) };

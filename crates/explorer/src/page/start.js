@@ -142,12 +142,6 @@ function showAddress(byTool, listing, before) {
   return shown;
 }
 
-byId('skip').addEventListener('click', (event) => {
-  event.preventDefault();
-  byId('main').focus();
-});
-byId('forget').addEventListener('click', () => {
-  setCredential('');
-  askForCredential(null);
-});
+byId('skip').onclick = (event) => { event.preventDefault(); byId('main').focus(); };
+byId('forget').onclick = () => { setCredential(''); askForCredential(null); };
 load();

@@ -119,7 +119,7 @@ function headOf(tool, versions, listing) {
 export function toolView(tool, versions, listing) {
   const editor = editorFor(tool.input_schema);
   const context = contextFor(tool);
-  const usable = ([id]) => PROTOCOLS[id].anyVersion || tool.is_newest;
+  const usable = ([id]) => (tool.is_read ? id === 'Mcp' : PROTOCOLS[id].anyVersion || tool.is_newest);
   const served = listing.protocols.filter((id) => Object.hasOwn(PROTOCOLS, id)).map((id) => [id, PROTOCOLS[id].label]);
   const sorted = [...served.filter(usable), ...served.filter((it) => !usable(it))];
   const update = () => {
@@ -127,7 +127,7 @@ export function toolView(tool, versions, listing) {
     copies.update();
   };
   const protocols = radios('Protocol', 'protocols', sorted.map((it) => [...it, !usable(it)]), update);
-  if (sorted.some((it) => !usable(it))) {
+  if (!tool.is_read && sorted.some((it) => !usable(it))) {
     protocols.element.append(h('p', { class: 'hint' }, 'The other protocols call the newest version.'));
   }
   const ids = callIdFor(() => copies.update());

@@ -5,7 +5,7 @@ use std::process::Command;
 use jsonwebtoken::{EncodingKey, Header, encode};
 use lambda_tools::testing::LambdaFunction;
 use serde_json::{Value, json};
-use test_support::{Running, chromium, fed, openid::OpenId, repository};
+use test_support::{Running, built, chromium, fed, isolated, openid::OpenId, repository};
 
 use crate::{
     clients::stdout_of,
@@ -110,12 +110,14 @@ async fn the_explorer_works_in_chromium() {
     for server in [&url, &signed_url] {
         openid.allow_redirects_to(server).await;
     }
+    let mut resources = isolated(Command::new(built("debug/conformance")));
+    let (_resources, resources_url) = Running::serving(&mut resources);
     let artifacts = repository("target/artifacts");
     std::fs::create_dir_all(&artifacts).unwrap();
     let settings = json!({
         "toolbox": url, "faults": faults_url, "keyed": keyed_url, "signed": signed_url,
         "base": format!("{based_url}/agents"), "key": KEY, "token": token_of("user-mcp"),
-        "artifacts": artifacts.canonicalize().unwrap(),
+        "resources": resources_url, "artifacts": artifacts.canonicalize().unwrap(),
     });
     // The copies that the page offers.
     let copies = chromium("explorer.mjs", &[settings.to_string()]).await;
