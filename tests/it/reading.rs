@@ -44,7 +44,7 @@ async fn order(Order { number }: Order, cx: Context) -> Result<Option<Vec<Conten
 /// Asks for a reply to a customer.
 #[derive(Deserialize, JsonSchema)]
 struct Reply {
-    /// What the customer wrote.
+    /// The customer's message.
     text: String,
     /// The tone.
     tone: Option<Tone>,
@@ -187,7 +187,7 @@ async fn lists_show_what_their_reader_may_read() {
     assert_eq!(
         list["prompts"][0],
         json!({"name": "reply", "description": "Asks for a reply to a customer.", "arguments": [
-            text("text", "What the customer wrote.", true), text("tone", "The tone.", false)]})
+            text("text", "The customer's message.", true), text("tone", "The tone.", false)]})
     );
     let list = result(&function, B, "resources/list", json!({})).await;
     let terms = json!({"name": "terms", "title": "Terms", "uri": "shop://terms"});
@@ -356,7 +356,7 @@ async fn the_texts_that_an_argument_allows_are_completed() {
             "{argument} {value}"
         );
     }
-    // Who may not use a prompt learns nothing about it.
+    // A caller who may not use a prompt learns nothing about it.
     let reply = Prompt::new("reply", reply).declare(|it| it.allow(["caller:A"]));
     let toolkit = Toolkit::new([]).unwrap().prompts([reply]).unwrap();
     let server = Server::new(toolkit).auth(ApiKeys::with_ids(["A", "B"]));

@@ -18,10 +18,10 @@ pub(super) fn list(
     format: &mut McpFormat,
     params: &Value,
 ) -> Result<Operation, ErrorResponse> {
-    let tools = request.app.listed_tools(None, None);
-    let pages = pages(&codec.pages, &tools, format.list);
     let cursor = &params["cursor"];
     if !cursor.is_null() {
+        let tools = request.app.listed_tools(None, None);
+        let pages = pages(&codec.pages, &tools, format.list);
         let page = cursor.as_str().and_then(|it| it.parse().ok());
         let Some(page) = page.filter(|page| *page > 0 && *page < pages.len()) else {
             let detail = "'cursor' was not issued by this server.";

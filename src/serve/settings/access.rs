@@ -1,4 +1,4 @@
-//! Who may call which tool, and the secrets that come in headers.
+//! Rules about who may call which tool, and secrets in headers.
 
 use http::{HeaderName, header};
 

@@ -286,7 +286,7 @@ struct Order {
 /// Asks for a reply to a customer.
 #[derive(Deserialize, JsonSchema)]
 struct Reply {
-    /// What the customer wrote.
+    /// The customer's message.
     text: String,
     /// The tone of the reply.
     tone: Option<Tone>,
