@@ -10,7 +10,6 @@ use lambda_tools_accounts::aws_sdk_ssm;
 use lambda_tools_records::aws_sdk_dynamodb;
 use lambda_tools_records::{
     aws_credential_types::{Credentials, provider::SharedCredentialsProvider},
-    aws_smithy_http_client,
     aws_smithy_runtime_api::client::behavior_version::BehaviorVersion,
     aws_smithy_types::retry::RetryConfig,
     aws_types::{SdkConfig, region::Region},

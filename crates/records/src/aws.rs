@@ -8,20 +8,25 @@
 use std::{env, sync::OnceLock, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
-use aws_smithy_http_client::{
-    Connector,
-    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
-};
-use aws_smithy_runtime_api::client::{
-    behavior_version::BehaviorVersion,
-    http::{HttpClient, HttpConnectorSettings, SharedHttpConnector},
-    result::SdkError,
-    runtime_components::RuntimeComponents,
+use aws_smithy_runtime_api::{
+    box_error::BoxError,
+    client::{
+        behavior_version::BehaviorVersion,
+        http::{
+            HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings as Settings,
+            SharedHttpConnector,
+        },
+        orchestrator::{HttpRequest, HttpResponse},
+        result::{ConnectorError, SdkError},
+        runtime_components::RuntimeComponents,
+    },
 };
 use aws_smithy_types::{
-    error::metadata::ProvideErrorMetadata, retry::RetryConfig, timeout::TimeoutConfig,
+    body::SdkBody, error::metadata::ProvideErrorMetadata, retry::RetryConfig,
+    timeout::TimeoutConfig,
 };
 use aws_types::{SdkConfig, region::Region};
+use reqwest::{Body, Certificate, Client, redirect::Policy};
 
 use crate::StoreError;
 
@@ -59,7 +64,6 @@ fn config(service: &str) -> Result<SdkConfig, StoreError> {
     let roots = Roots::new(&region, endpoint.as_deref(), is_set);
     // Two attempts fit within a store's time limit.
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_millis(1400))
         .build();
     let retries = RetryConfig::standard()
@@ -125,32 +129,60 @@ pub fn error_of_code(service: &str, code: &str) -> StoreError {
 }
 
 /// The connections, which all services share: most of the time spent creating them goes to
-/// decoding certificates. The settings are always those of [`config`].
+/// decoding certificates. `reqwest` makes them, as those to other servers: AWS's own client would
+/// bring a second pool of connections, and HTTP/2.
 #[derive(Clone, Debug)]
 struct Connections(Roots);
 
 impl HttpClient for Connections {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        _: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        connector(self.0, settings)
+    fn http_connector(&self, _: &Settings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl HttpConnector for Connections {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let roots = self.0;
+        HttpConnectorFuture::new(async move {
+            let client = client_for(roots).map_err(connector_error)?;
+            let request = request.try_into_http1x().map_err(other_error)?;
+            let request = request.map(Body::wrap).try_into().map_err(other_error)?;
+            let response = client.execute(request).await.map_err(connector_error)?;
+            let response = http::Response::from(response).map(SdkBody::from_body_1_x);
+            HttpResponse::try_from(response).map_err(other_error)
+        })
+    }
+}
+
+fn other_error(error: impl Into<BoxError>) -> ConnectorError {
+    ConnectorError::other(error.into(), None)
+}
+
+/// Returns the error of a connection, which the client tries again.
+fn connector_error(error: reqwest::Error) -> ConnectorError {
+    if error.is_timeout() {
+        ConnectorError::timeout(error.into())
+    } else {
+        ConnectorError::io(error.into())
     }
 }
 
 /// Returns the shared connections. The first request opens one, and decodes the certificates.
-fn connector(roots: Roots, settings: &HttpConnectorSettings) -> SharedHttpConnector {
+fn client_for(roots: Roots) -> reqwest::Result<Client> {
     /// One for each value of `Roots`.
-    static CONNECTIONS: [OnceLock<SharedHttpConnector>; 2] = [const { OnceLock::new() }; 2];
-    let connector = CONNECTIONS[roots as usize].get_or_init(|| {
-        let connector = Connector::builder()
-            .connector_settings(settings.clone())
-            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-            .tls_context(roots.tls_context());
-        SharedHttpConnector::new(connector.build())
-    });
-    connector.clone()
+    static CLIENTS: [OnceLock<Client>; 2] = [const { OnceLock::new() }; 2];
+    if let Some(client) = CLIENTS[roots as usize].get() {
+        return Ok(client.clone());
+    }
+    let mut client = Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .connect_timeout(Duration::from_secs(1));
+    if roots == Roots::Amazon {
+        client = client.tls_certs_only(Certificate::from_pem_bundle(AMAZON)?);
+    }
+    let client = client.build()?;
+    Ok(CLIENTS[roots as usize].get_or_init(|| client).clone())
 }
 
 /// Amazon Root CA 1 to 4 and the Starfield Services Root Certificate Authority - G2, from Debian's
@@ -186,17 +218,6 @@ impl Roots {
             Self::Amazon
         } else {
             Self::Machine
-        }
-    }
-
-    fn tls_context(self) -> TlsContext {
-        match self {
-            Self::Amazon => {
-                let roots = TrustStore::empty().with_pem_certificate(AMAZON);
-                let context = TlsContext::builder().with_trust_store(roots).build();
-                context.expect("the builder accepts any trust store")
-            }
-            Self::Machine => TlsContext::default(),
         }
     }
 }

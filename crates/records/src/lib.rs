@@ -31,10 +31,7 @@ pub use error::StoreError;
 #[cfg(feature = "dynamodb")]
 pub use aws_sdk_dynamodb;
 #[cfg(feature = "aws")]
-pub use {
-    aws_credential_types, aws_smithy_http_client, aws_smithy_runtime_api, aws_smithy_types,
-    aws_types,
-};
+pub use {aws_credential_types, aws_smithy_runtime_api, aws_smithy_types, aws_types};
 
 // What a tool is, under short paths.
 use lambda_tools_core::{Caller, Failure, Secret, ToolId, clock, text, tool};

@@ -5,8 +5,6 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use aws_smithy_runtime_api::client::{http::HttpConnector, orchestrator::HttpRequest};
-use aws_smithy_types::body::SdkBody;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
 use rcgen::generate_simple_self_signed;
@@ -31,10 +29,9 @@ async fn getting_program_of_tests() {
     assert_program();
     let is_set = |name: &str| env::var_os(name).is_some();
     let roots = Roots::new("us-east-1", None, is_set);
-    let settings = HttpConnectorSettings::builder().build();
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_uri(env::var("URL").unwrap()).unwrap();
-    let body = match connector(roots, &settings).call(request).await {
+    let body = match Connections(roots).call(request).await {
         Ok(response) => Some(response.into_body().collect().await.unwrap().to_bytes()),
         Err(_) => None,
     };
