@@ -107,6 +107,12 @@ fn run_here(server: Server) -> Result<(), Error> {
     if settings::is_on_lambda() {
         return lambda::run_on_one_thread(server);
     }
+    run_locally(server)
+}
+
+/// Not inlined: a function on Lambda would touch the pages of this one's stack.
+#[inline(never)]
+fn run_locally(server: Server) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

@@ -9,7 +9,7 @@ use std::{env, panic::AssertUnwindSafe, sync::Arc, thread, time::Duration};
 use axum::Router;
 use futures_util::FutureExt;
 use lambda_http::lambda_runtime::{Context, Diagnostic};
-use tokio::{runtime::Builder, sync::oneshot};
+use tokio::runtime::Builder;
 use tracing::Instrument;
 
 use super::{Error, settings};
@@ -31,35 +31,20 @@ const LONGEST_WARM_UP: Duration = Duration::from_secs(4);
 /// process.
 pub(super) async fn run(server: Server) -> Result<(), Error> {
     let api = RuntimeApi::from_environment()?;
-    let toolkit = Arc::clone(&server.toolkit);
-    let warm_up = tokio::task::spawn_blocking(move || toolkit.warm_up());
     let function = Function::start(server).await?;
-    let _ = warm_up.await;
-    // Spawned, so that it runs on one of tokio's workers, like the connection to the runtime API
-    // and the tools. In `main`, it would have to wake another thread for each of them.
-    tokio::spawn(function.handle_events(api)).await?
+    // A task of its own: waking the future of `block_on` takes two system calls more, and with several
+    // threads, another thread. In a box, because its state would be moved twice.
+    tokio::spawn(Box::pin(function.handle_events(api))).await?
 }
 
 /// Does the same with one thread for events, responses and tools. The platform sends one event at a
 /// time, so a second thread would only be woken and put to sleep again.
 pub(super) fn run_on_one_thread(mut server: Server) -> Result<(), Error> {
-    let api = RuntimeApi::from_environment()?;
     let only_thread = Arc::<OnlyThread>::default();
     server.watch = Watch::Limits(Arc::clone(&only_thread));
-    let toolkit = Arc::clone(&server.toolkit);
-    let (is_warm, warm) = oneshot::channel();
-    thread::Builder::new().name("watch".into()).spawn(move || {
-        toolkit.warm_up();
-        let _ = is_warm.send(());
-        only_thread.watch();
-    })?;
+    thread::Builder::new().spawn(move || only_thread.watch())?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let function = Function::start(server).await?;
-        // An error would mean that the other thread has ended.
-        let _ = warm.await;
-        function.handle_events(api).await
-    });
+    let result = runtime.block_on(run(server));
     // Does not wait for functions that are not async.
     runtime.shutdown_background();
     result

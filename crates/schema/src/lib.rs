@@ -31,7 +31,7 @@ mod walk;
 pub use derive::{of_input, of_output};
 pub use expected::declared_properties;
 pub use modern::modernize;
-pub use schema::{Schema, warm_up};
+pub use schema::Schema;
 pub use walk::{each, each_inner, forbidden_reference, is_type, undescribed_properties};
 
 // The crates whose types are part of this crate's interface.

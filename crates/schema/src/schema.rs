@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{ParameterErrors, fast_check, integers, nulls, validation::Validator, walk};
 
@@ -154,20 +154,10 @@ fn of_type(derive: fn() -> Value) -> Arc<CompiledSchema> {
     Arc::clone(known().entry(derive as usize).or_insert(schema))
 }
 
-/// Does the work of the first validations: derives the schemas, and warms up `jsonschema` if one of
-/// them needs it. Call it during initialization, when Lambda gives a function its full CPU power.
-pub fn warm_up<'a>(schemas: impl IntoIterator<Item = &'a Schema>) {
-    // `null` is no schema, but the definition of a tool that returns nothing.
-    let needs_jsonschema = |it: &&Schema| !it.value().is_null() && !it.compiled().has_fast_check;
-    // Counting derives all of them.
-    if schemas.into_iter().filter(needs_jsonschema).count() > 0 {
-        // Most of the work for each schema is to build the meta-schema of draft 7.
-        let _ = Validator::of(&json!({"type": "object"}), true);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

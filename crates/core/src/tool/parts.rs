@@ -1,6 +1,6 @@
 //! The parts of a tool, as the library uses them.
 
-use std::{borrow::Cow, future::Future, iter, panic::Location, pin::Pin, time::Duration};
+use std::{borrow::Cow, future::Future, panic::Location, pin::Pin, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -129,13 +129,6 @@ impl ToolParts {
             }),
             check: None,
         }
-    }
-
-    /// Returns the schemas against which calls are checked: not that of content, which its type
-    /// ensures.
-    pub(super) fn checked_schemas(&self) -> impl Iterator<Item = &Schema> {
-        let output = (!self.returns_content).then_some(&self.output);
-        iter::once(&self.input).chain(output)
     }
 
     /// Decodes an input that satisfies the schema. The error has the reasons of the tool's own check, or

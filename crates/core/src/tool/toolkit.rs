@@ -7,7 +7,6 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
@@ -243,16 +242,6 @@ impl Toolkit {
     /// Returns the tools with their ids, in the order of registration.
     pub fn entries(&self) -> &[ToolEntry] {
         &self.entries
-    }
-
-    /// Does work of the first calls during initialization, when Lambda gives a function its full
-    /// CPU power; only for a few tools, so that it takes no longer if there are many.
-    pub fn warm_up(&self) {
-        const AT_MOST: usize = 16;
-        let tools = self.entries.iter().take(AT_MOST).map(|it| &*it.tool);
-        let schemas = tools.flat_map(ToolParts::checked_schemas);
-        // A type's description of itself may panic; then calls of its tool report it.
-        let _ = catch_unwind(AssertUnwindSafe(|| schema::warm_up(schemas)));
     }
 
     /// Finds a tool: OXP 1.0, Tool Version Resolution. The error names only tools that `is_listed`.
