@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_documentation_states_the_margin() {
-        let page = include_str!("../docs/lambda.md");
+        let page = include_str!("../docs/costs.md");
         let stated = format!("stopped {} seconds before", MARGIN.as_secs_f64());
         assert!(page.contains(&stated), "{stated}");
     }

@@ -33,26 +33,23 @@
 //!
 //! | I want to … | page |
 //! | --- | --- |
-//! | write a tool, and test it | [`tools`], [`testing`] |
-//! | make tools from an OpenAPI document | [`guide_api`], [`from_openapi`] |
-//! | see and call the tools in a browser | [`explorer`] |
 //! | go from a Rust function to an agent | [`guide_tool`] |
-//! | connect an agent or a client | [`mcp`], [`clients`], [`openapi`] |
-//! | know what each protocol can express | [`protocols`] |
-//! | decide who may call | [`callers`] |
-//! | let people sign in at an identity provider | [`sign_in`]; if it does not register clients, [`issuing_tokens`] |
-//! | let a tool act for a user at another service | [`users`] |
+//! | make tools from an OpenAPI document | [`guide_api`], [`from_openapi`] |
+//! | write a tool, and test it | [`tools`], [`testing`] |
+//! | connect a client, or call the tools in a browser | [`clients`] |
 //! | give a tool a secret | [`secrets`] |
-//! | run a repeated call once | [`idempotency`] |
-//! | run calls of minutes, and report progress | [`long_calls`] |
-//! | deploy to Lambda | [`lambda`], [`first_deployment`] |
-//! | use AWS's AgentCore | [`guide_agentcore`], [`agentcore`] |
-//! | run a function in production | [`guide_production`], [`operations`], [`monitoring`], [`quotas`], [`costs`] |
-//! | deploy to a container platform | [`containers`] |
-//! | look a setting up | [`environment`] |
+//! | decide who may call, and how often | [`callers`] |
+//! | let people sign in | [`sign_in`] |
+//! | let a tool act for a user at another service | [`users`] |
+//! | run a repeated call once, or calls of minutes | [`calls`] |
+//! | deploy to Lambda, or to a container platform | [`lambda`], [`containers`] |
+//! | use AWS's AgentCore | [`agentcore`] |
+//! | run a function in production, and know its costs and limits | [`production`], [`costs`] |
 //! | find out why something fails | [`troubleshooting`] |
-//! | know what is promised, and what was tried | [`security`], [`tried`] |
-//! | change the library, or release it | [`architecture`], [`releasing`] |
+//! | look a setting or a permission up | [`environment`] |
+//! | know what each protocol can express | [`protocols`] |
+//! | know what is promised, and what was tried | [`security`] |
+//! | change the library, or release it | [`architecture`], [`releasing`], [`first_deployment`] |
 //!
 //! # Cargo features
 //!
@@ -65,7 +62,7 @@
 //! | `chrono` | the types of chrono 0.4 in inputs and outputs |
 //! | `client` | the module `client`: clients for OXP, Open Tool Calling and OpenTool |
 //! | `dynamodb` | calls, challenges and grants in DynamoDB tables (`TOOLS_IDEMPOTENCY=dynamodb`) |
-//! | `explorer` | `Server::explorer`: the page at `GET /` on which people see and call the tools ([`explorer`]) |
+//! | `explorer` | `Server::explorer`: the page at `GET /` on which people see and call the tools ([`clients`]) |
 //! | `from-openapi` | the module `from_openapi`: tools from an OpenAPI document |
 //! | `jiff` | the types of jiff 0.2 in inputs and outputs |
 //! | `jwt` | JWTs as credentials (`TOOLS_AUTH=jwt`) |
@@ -76,7 +73,7 @@
 //! | `parameter-store` | tools' secrets from Parameter Store (`TOOLS_SECRETS=parameter-store`) |
 //! | `secrets-manager` | tools' secrets from AWS Secrets Manager (`TOOLS_SECRETS=secrets-manager`) |
 //! | `sign-in` | sign-in for clients that no provider knows (`TOOLS_AUTH=sign-in`); includes `oauth` and `oidc` |
-//! | `tasks` | `Server::tasks`: calls in the background, which MCP clients ask for later ([`long_calls`]) |
+//! | `tasks` | `Server::tasks`: calls in the background, which MCP clients ask for later ([`calls`]) |
 //! | `url` | `url::Url` 2 in inputs and outputs |
 //! | `uuid` | `uuid::Uuid` 1 in inputs and outputs |
 
@@ -111,8 +108,8 @@ use lambda_tools_core::{clock, json, secret, text, tool, wire};
 // The pages below `docs/`. Links between them are references, such as `[Settings][environment]`:
 // here the definitions in `pages.md` come first and apply, elsewhere those at the end of each page.
 // So do those in `pictures.md`, which contain the pictures: `tests/it/documents.rs` writes it.
-// The pages of `idempotency`, `secrets` and `testing` are part of these modules' documentation.
-// Some pages have examples that need a cargo feature.
+// The page of `secrets` is part of that module's documentation.
+// The example of `clients` needs a cargo feature.
 macro_rules! pages {
     ($($module:ident $page:literal)*) => {$(
         #[doc = concat!(include_str!("pages.md"), include_str!(concat!("../docs/", $page, ".md")))]
@@ -123,45 +120,32 @@ pages! {
     agentcore "agentcore"
     architecture "architecture"
     callers "callers"
+    calls "calls"
     containers "containers"
     costs "costs"
     environment "environment"
     first_deployment "first-deployment"
-    guide_agentcore "guide-agentcore"
     guide_api "guide-api"
-    guide_production "guide-production"
     guide_tool "guide-tool"
     lambda "lambda"
-    long_calls "long-calls"
-    mcp "mcp"
-    monitoring "monitoring"
-    operations "operations"
+    production "production"
     releasing "releasing"
     security "security"
-    sign_in "sign-in"
     tools "tools"
-    tried "tried"
     troubleshooting "troubleshooting"
 }
 #[doc = include_str!("pages.md")]
+#[doc = include_str!("pictures.md")]
 #[cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../docs/clients.md"))]
 pub mod clients {}
-#[doc = include_str!("pages.md")]
-#[doc = concat!(include_str!("pictures.md"), include_str!("../docs/explorer.md"))]
-pub mod explorer {}
-#[doc = include_str!("pages.md")]
-#[doc = include_str!("pictures.md")]
-#[cfg_attr(any(not(doctest), feature = "sign-in"), doc = include_str!("../docs/issuing-tokens.md"))]
-pub mod issuing_tokens {}
-#[doc = include_str!("pages.md")]
-#[cfg_attr(any(not(doctest), feature = "openapi"), doc = include_str!("../docs/openapi.md"))]
-pub mod openapi {}
 #[doc = include_str!("pages.md")]
 #[doc = concat!(include_str!("pictures.md"), include_str!("../docs/protocols.md"))]
 pub mod protocols {}
 #[doc = include_str!("pages.md")]
-#[doc = include_str!("pictures.md")]
-#[cfg_attr(any(not(doctest), feature = "oauth"), doc = include_str!("../docs/users.md"))]
+#[doc = concat!(include_str!("pictures.md"), include_str!("../docs/sign-in.md"))]
+pub mod sign_in {}
+#[doc = include_str!("pages.md")]
+#[doc = concat!(include_str!("pictures.md"), include_str!("../docs/users.md"))]
 pub mod users {}
 
 #[cfg(feature = "client")]
@@ -214,10 +198,8 @@ pub mod from_openapi {
 pub mod idempotency {
     //! One call, one effect: `call_id` as an idempotency key.
     //!
-    //! OXP 1.0, Call Tool: `call_id` identifies a repeated call.
-    //!
-    #![doc = include_str!("pages.md")]
-    #![doc = include_str!("../docs/idempotency.md")]
+    //! OXP 1.0, Call Tool: `call_id` identifies a repeated call. The page [`calls`](crate::calls) says who
+    //! sends an id, and what happens to repeated calls.
 
     #[cfg(feature = "dynamodb")]
     pub use lambda_tools_records::idempotency::DynamoDb;
@@ -261,10 +243,8 @@ pub mod oauth {
 }
 
 pub mod quotas {
-    //! Quotas: limits on the number of calls that run in a minute or a day.
-    //!
-    #![doc = include_str!("pages.md")]
-    #![doc = include_str!("../docs/quotas.md")]
+    //! Quotas: limits on the number of calls that run in a minute or a day. The page
+    //! [`callers`](crate::callers) describes them.
 
     pub use lambda_tools_records::quotas::Quota;
     pub(crate) use lambda_tools_records::quotas::*;

@@ -35,7 +35,7 @@ Serves tools: on AWS Lambda, or else over HTTP. Settings are environment variabl
 /// environment, and connects to the table of calls; a failure is logged, and the calls that need
 /// the secret or the table try again.
 ///
-/// [`operations`](crate::operations) lists all logs, metrics and traces.
+/// [`production`](crate::production) lists all logs, metrics and traces.
 ///
 /// A panic in a tool is logged without the call's secrets. The program's own panic hook still
 /// handles all other panics, except those whose text contains a known secret.

@@ -226,7 +226,7 @@ impl Server {
 
     /// Sets the kinds of events whose responses are streams: [`EventKind::FunctionUrl`] and
     /// [`EventKind::RestApi`]. Then MCP clients see the [progress](crate::Context::progress) of a call
-    /// while it runs ([`long_calls`](crate::long_calls)).
+    /// while it runs ([`calls`](crate::calls)).
     ///
     /// No event says whether its source streams, and with a wrong setting no response can be read: set
     /// it if, and only if, the function URL has the invoke mode `RESPONSE_STREAM`, or the REST API
@@ -269,7 +269,7 @@ impl Server {
         self
     }
 
-    /// Serves the [explorer](crate::explorer) at `GET /`, or does not: a page on which people see the
+    /// Serves the [explorer](crate::clients) at `GET /`, or does not: a page on which people see the
     /// tools and call them, with the credentials that the server requires. By default the
     /// environment decides (see [`serve`](crate::serve)); without a setting, only the local server
     /// has it. The program's own routes at `/` and `/explorer.json` replace it.
@@ -280,7 +280,7 @@ impl Server {
     }
 
     /// Serves an `OpenAPI` document of the server at `GET /openapi.json`, or does not
-    /// ([`openapi`](crate::openapi)). By default the environment decides (see
+    /// ([`protocols`](crate::protocols)). By default the environment decides (see
     /// [`serve`](crate::serve)); without a setting, only the local server has it.
     #[cfg(feature = "openapi")]
     pub fn serve_openapi(mut self, is_served: bool) -> Self {
@@ -289,7 +289,7 @@ impl Server {
     }
 
     /// Lets calls of tools in the [background](crate::Tool::background) outlast their requests, or does
-    /// not ([`long_calls`](crate::long_calls)). By default the environment decides (see
+    /// not ([`calls`](crate::calls)). By default the environment decides (see
     /// [`serve`](crate::serve)); without a setting, every call runs in its request.
     #[cfg(feature = "tasks")]
     pub fn tasks(mut self, are_on: bool) -> Self {

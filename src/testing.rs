@@ -1,12 +1,21 @@
-//! Testing tools: with calls, with events, and as functions.
+//! Testing tools: with calls, with events, and as functions. The page [`tools`](crate::tools) describes
+//! all three.
 //!
-//! [`call`] takes a call through everything that the server does with it: validation,
-//! requirements, the tool within its time limit, the check of its output. [`replay`] does the same
-//! with recorded requests. [`context`] builds the context for a test that calls a tool's function
-//! directly.
+//! [`call`] takes a call through everything that the server does with it. [`context`] builds the context
+//! for a test that calls a tool's function directly. [`replay`] handles recorded requests like the server,
+//! and compares the responses:
 //!
-#![doc = include_str!("pages.md")]
-#![doc = include_str!("../docs/testing.md")]
+//! ```no_run
+//! use lambda_tools::{Server, Toolkit, secrets::Secrets, testing};
+//! # fn tools(_api: &str) -> Vec<lambda_tools::Tool> { vec![] }
+//!
+//! // In a test, this function has #[tokio::test]; `api` is a server in place of the API.
+//! async fn events(api: &str) {
+//!     let secrets = Secrets::fixed([("RATES_KEY", "VALUE_OF_RATES_KEY")]);
+//!     let server = Server::new(Toolkit::new(tools(api)).unwrap()).secrets(secrets);
+//!     testing::replay("events", server).await;
+//! }
+//! ```
 
 mod call;
 pub(crate) mod record;

@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_every_reason() {
-        let page = include_str!("../../docs/operations.md");
+        let page = include_str!("../../docs/production.md");
         let rows = page
             .lines()
             .skip_while(|line| !line.starts_with("| reason |"));

@@ -1,9 +1,8 @@
 //! The log line, the metrics and the span of a request.
 //!
-//! They are the same for every protocol. `docs/operations.md` lists the line's fields and
-//! `docs/monitoring.md` the metrics; tests compare both with the actual output. None of them
-//! contains inputs, outputs, tokens or secrets, unless the tool itself wrote an input into the
-//! `developer_message` of a failure.
+//! They are the same for every protocol. `docs/production.md` lists the line's fields and the
+//! metrics; tests compare both with the actual output. None of them contains inputs, outputs, tokens
+//! or secrets, unless the tool itself wrote an input into the `developer_message` of a failure.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

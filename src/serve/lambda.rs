@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_documentation_states_the_longest_warm_up() {
-        let page = include_str!("../../docs/lambda.md");
+        let page = include_str!("../../docs/costs.md");
         let seconds = LONGEST_WARM_UP.as_secs();
         let row = format!("| getting ready, before the first call | {seconds} |");
         assert!(page.contains(&row), "{row}");

@@ -1,4 +1,4 @@
-//! Tasks: what `docs/long-calls.md` promises, in one process.
+//! Tasks: what `docs/calls.md` promises, in one process.
 
 use std::{
     sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering::SeqCst},

@@ -1,4 +1,4 @@
-"""Checks a request of docs/mcp.md with the types of the SDK of the API that it is for.
+"""Checks a request of docs/clients.md with the types of the SDK of the API that it is for.
 
 Its argument is the request. One of OpenAI's Responses API has "tools"; any other is the configuration of a gateway's
 target. Exits with 1 if it has a field or a value that the types do not know."""

@@ -1,5 +1,5 @@
 //! Searches the interleavings of repeated calls: of their claims, runs and records, in processes
-//! that share a store. The rules are those that `docs/idempotency.md` promises.
+//! that share a store. The rules are those that `docs/calls.md` promises.
 
 use std::{
     collections::BTreeMap,

@@ -8,7 +8,7 @@ use crate::repository;
 
 /// Returns the rows of the table about operations whose first column has this heading.
 pub fn table(heading: &str) -> Vec<Vec<String>> {
-    let pages = ["operations", "monitoring", "lambda"];
+    let pages = ["production", "lambda", "costs"];
     let text =
         pages.map(|page| fs::read_to_string(repository(&format!("docs/{page}.md"))).unwrap());
     let text = text.join("\n");
@@ -132,13 +132,20 @@ pub const DEPLOYED: &str = "https://tools.example";
 /// the texts after them.
 pub const FIRST_DEPLOYMENT: &str = "docs/first-deployment.md";
 
-/// The beginning of the paths of the guides. A test of their own types the commands of each as they
-/// are printed, and compares what they print with the blocks after them.
-pub const GUIDES: &str = "docs/guide-";
+/// The pages whose commands a test of their own types as they are printed. It compares what they print
+/// with the blocks after them.
+pub const TYPED: [&str; 6] = [
+    "README.md",
+    FIRST_DEPLOYMENT,
+    "docs/agentcore.md",
+    "docs/guide-api.md",
+    "docs/guide-tool.md",
+    "docs/production.md",
+];
 
 /// Returns true if a test of its own types the commands of a page as they are printed.
 pub fn is_typed(path: &str) -> bool {
-    path == "README.md" || path == FIRST_DEPLOYMENT || path.starts_with(GUIDES)
+    TYPED.contains(&path)
 }
 
 /// Returns true if an output has the expected lines. In both, space around the text does not count. A

@@ -38,7 +38,7 @@ use crate::{Caller, oauth::Provider, secrets::SecretCache};
 /// tokens itself, to every client that follows MCP, after the user has signed in at the provider.
 ///
 /// The user is the call's user, as with [`Oidc`](crate::Oidc). `lambda_tools`'
-/// page `issuing_tokens` shows what to set up. The store and the keys are those
+/// page `sign_in` shows what to set up. The store and the keys are those
 /// of [`OAuth`](crate::OAuth), which exists without providers of its own, too.
 ///
 /// ```

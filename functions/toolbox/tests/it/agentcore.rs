@@ -94,7 +94,10 @@ async fn an_existing_gateway_accepts_the_targets_of_the_page() {
          --output text --query gatewayId)\n",
     );
     let page = fs::read_to_string(repository("docs/agentcore.md")).unwrap();
-    let requests = page.lines().filter(|line| line.starts_with("aws "));
+    // Another test types the other commands.
+    let services = ["aws iam ", "aws bedrock-agentcore-control "];
+    let is_request = |line: &&str| services.iter().any(|it| line.starts_with(it));
+    let requests = page.lines().filter(is_request);
     for request in requests {
         let request = request.replace("GATEWAY_ID", "$GATEWAY_ID");
         let request = request.replace(

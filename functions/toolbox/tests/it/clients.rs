@@ -71,9 +71,9 @@ fn answers_of(command: &mut Command, url: &str, mode: &str) -> Value {
 #[test]
 #[ignore = "needs the SDKs of OpenAI and AWS; run tests/all"]
 fn the_sdks_accept_the_requests_in_the_page() {
-    let page = std::fs::read_to_string(repository("docs/mcp.md")).unwrap();
+    let page = std::fs::read_to_string(repository("docs/clients.md")).unwrap();
     let is_request = |mark: &str| mark.contains("with the types of");
-    let blocks = blocks("docs/mcp.md", &page).into_iter();
+    let blocks = blocks("docs/clients.md", &page).into_iter();
     let requests = blocks.filter(|block| block.mark.as_deref().is_some_and(is_request));
     let requests: Vec<_> = requests.map(|block| block.text).collect();
     // Of OpenAI and AWS; each with another name of a field is not accepted.

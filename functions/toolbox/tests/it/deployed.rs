@@ -74,7 +74,7 @@ async fn a_tool_that_panics_or_never_ends_fails_in_time_and_the_process_goes_on(
     );
 }
 
-/// `docs/idempotency.md`, for a tool that runs at most once: its effect is a message.
+/// `docs/calls.md`, for a tool that runs at most once: its effect is a message.
 #[tokio::test]
 #[ignore = "needs what tests/all builds"]
 async fn a_call_whose_process_is_killed_after_its_effect_has_no_second_one() {

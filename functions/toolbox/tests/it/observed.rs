@@ -1,5 +1,5 @@
-//! The log and the metrics of a running function, compared with the tables in `docs/operations.md`
-//! and `docs/monitoring.md`.
+//! The log and the metrics of a running function, compared with the tables in
+//! `docs/production.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -26,9 +26,14 @@ use crate::terminal::Terminal;
 
 const API_PAGE: &str = "docs/guide-api.md";
 
-/// The document that the page gets from the network.
-const DOCUMENT: &str =
-    "https://raw.githubusercontent.com/figma/rest-api-spec/main/openapi/openapi.yaml";
+/// Returns the URL of the document on the page: that of the package whose document is tested.
+fn url_of_document() -> String {
+    let package = fs::read_to_string(repository("tests/openapi/package.json")).unwrap();
+    let package: Value = serde_json::from_str(&package).unwrap();
+    let name = "@figma/rest-api-spec";
+    let version = package["dependencies"][name].as_str().unwrap();
+    format!("https://cdn.jsdelivr.net/npm/{name}@{version}/openapi/openapi.yaml")
+}
 
 /// Starts a server that plays GitHub, with the OAuth app `toolbox`; returns its URL, too.
 fn played_github() -> (Running, String) {
@@ -79,13 +84,14 @@ async fn the_commands_of_the_guide_end_in_calls_of_users_who_have_signed_in() {
     let mut terminal = Terminal::open(&parent, "");
     terminal.set("API_URL", &prism.url);
     terminal.set("TOOLS_SIGN_IN_ISSUER", &github);
-    terminal.replace(DOCUMENT, document.to_str().unwrap());
+    terminal.replace(&url_of_document(), document.to_str().unwrap());
     terminal.replace("YOUR_CLIENT_ID", "toolbox");
     terminal.replace("YOUR_CLIENT_SECRET", "toolbox-secret");
     let installed = parent.join("installed");
     terminal.set("CARGO_INSTALL_ROOT", installed.to_str().unwrap());
     terminal.add_to_path(&installed.join("bin"));
     let page = fs::read_to_string(repository(API_PAGE)).unwrap();
+    assert!(page.contains(&url_of_document()), "{API_PAGE}");
     let blocks = blocks(API_PAGE, &page);
     let position = |text: &str| blocks.iter().position(|it| it.text.contains(text)).unwrap();
     let deploy = position("sam deploy --stack-name");

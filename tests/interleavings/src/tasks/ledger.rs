@@ -1,4 +1,4 @@
-//! What is known of the tasks in an execution, with the rules that `docs/long-calls.md` promises.
+//! What is known of the tasks in an execution, with the rules that `docs/calls.md` promises.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

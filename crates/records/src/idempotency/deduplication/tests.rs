@@ -401,7 +401,7 @@ async fn the_time_to_record_is_that_before_the_deadline() {
     }
 }
 
-/// Each outcome settles its claim as in the rows of `docs/idempotency.md`.
+/// Each outcome settles its claim as in the rows of `docs/calls.md`.
 #[test]
 fn claims_are_recorded_released_or_left_as_the_page_says() {
     use super::settle::{

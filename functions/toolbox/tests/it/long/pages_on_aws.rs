@@ -8,7 +8,7 @@ mod shell;
 
 use std::{fs, process::Command, time::Duration};
 
-use test_support::documents::{Block, FIRST_DEPLOYMENT, GUIDES, blocks, is_expected};
+use test_support::documents::{Block, FIRST_DEPLOYMENT, blocks, is_expected};
 
 use self::{account::Account, shell::Shell};
 use crate::{
@@ -70,7 +70,7 @@ async fn deploy(account: &mut Account, shell: &mut Shell, block: &Block) -> usiz
 fn run(shell: &mut Shell, block: &Block, expected: Option<&Block>) {
     // In proportion: a tool of 40 seconds behind an API that gives up after 30.
     let mut commands = block.text.replace("step_ms=1000", "step_ms=100");
-    if block.place.starts_with(GUIDES) {
+    if !block.place.starts_with(FIRST_DEPLOYMENT) {
         // The first command that fails ends the shell, so that no output arrives any more.
         commands = format!("set -e -o pipefail\n{commands}set +e +o pipefail\n");
     }
@@ -98,7 +98,7 @@ async fn the_commands_of_a_first_deployment_work() {
 #[ignore = "needs moto, the AWS CLI, AWS's client for MCP, Claude Code, and what sam build makes; run .ci/long"]
 async fn an_agent_calls_a_tool_through_a_gateway() {
     let tool = "mcp__tools__toolbox___Calculator_Add";
-    let guide = typed("docs/guide-agentcore.md", tool).await;
+    let guide = typed("docs/agentcore.md", tool).await;
     assert_eq!(guide.counts, [8, 8, 2]);
     let mut lint = Command::new(installed("cfn-lint"));
     let output = lint.arg(guide.shell.folder.join("gateway.yaml")).output();
@@ -115,7 +115,7 @@ fn missing_in(policy: &str, account: &Account) -> String {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, the AWS CLI, and what sam build makes; run .ci/long"]
 async fn a_team_deploys_a_function_and_rolls_it_back() {
-    let guide = typed("docs/guide-production.md", "none").await;
+    let guide = typed("docs/production.md", "none").await;
     assert_eq!(guide.counts[0], 7);
     assert_eq!(guide.counts[2], 3);
     let policy = fs::read_to_string(guide.shell.folder.join("deploy.json")).unwrap();
