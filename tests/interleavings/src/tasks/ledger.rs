@@ -1,4 +1,4 @@
-//! What is known of the tasks in an execution, with the rules that `docs/calls.md` promises.
+//! The tasks of an execution, checked against the rules in `docs/calls.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
