@@ -92,6 +92,30 @@ async fn only_amazons_certificates_and_those_in_the_environment_are_trusted() {
     }
 }
 
+/// The client of a service tries again after an error of this kind. A redirect could lead anywhere.
+#[tokio::test]
+async fn a_closed_connection_may_be_tried_again_and_no_redirect_is_followed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let location = url.clone();
+    let server = tokio::spawn(async move {
+        drop(listener.accept().await.unwrap());
+        let (mut socket, _) = listener.accept().await.unwrap();
+        assert!(socket.read(&mut [0; 4096]).await.unwrap() > 0);
+        let head = format!("HTTP/1.1 302 \r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+    });
+    let call = || {
+        let mut request = HttpRequest::new(SdkBody::from("one"));
+        request.set_uri(url.clone()).unwrap();
+        request.set_method("POST").unwrap();
+        Connections(Roots::Machine).call(request)
+    };
+    assert!(call().await.unwrap_err().is_io());
+    assert_eq!(call().await.unwrap().status().as_u16(), 302);
+    server.await.unwrap();
+}
+
 fn on_lambda(variable: &str) -> bool {
     variable == "AWS_LAMBDA_RUNTIME_API"
 }
