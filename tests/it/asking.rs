@@ -49,10 +49,14 @@ fn with_forms(mut more: Value) -> Value {
     more
 }
 
-/// Returns the state that comes with the first question.
-async fn asked(tools: &LambdaFunction) -> Value {
-    let response = mcp_call(tools, "T_Book", with_forms(json!({}))).await;
-    response["result"]["requestState"].clone()
+/// Returns params that answer the question in a response.
+fn answering(response: &Value, key: &str, answer: &Value) -> Value {
+    let state = &response["result"]["requestState"];
+    with_forms(json!({"inputResponses": {key: answer}, "requestState": state}))
+}
+
+fn accepted(content: &Value) -> Value {
+    json!({"action": "accept", "content": content})
 }
 
 fn question<'a>(response: &'a Value, key: &str) -> &'a Value {
@@ -75,20 +79,14 @@ async fn questions_are_asked_one_after_the_other() {
     let form = json!({"type": "object", "properties": {"guests": field}, "required": ["guests"]});
     assert_eq!(params["requestedSchema"], form);
 
-    let second = with_forms(json!({
-        "inputResponses": {"guests": {"action": "accept", "content": {"guests": 4}}},
-        "requestState": first["result"]["requestState"],
-    }));
+    let second = answering(&first, "guests", &accepted(&json!({"guests": 4})));
     let second = mcp_call(&tools, "T_Book", second).await;
     let message = &question(&second, "confirm")["message"];
     assert_eq!(message, "Book a table for 4?");
 
     // Only the latest answer is repeated; the state brings the first. The call ran neither time, so
     // its id is free.
-    let third = with_forms(json!({
-        "inputResponses": {"confirm": {"action": "accept", "content": {"confirmed": true}}},
-        "requestState": second["result"]["requestState"],
-    }));
+    let third = answering(&second, "confirm", &accepted(&json!({"confirmed": true})));
     let third = mcp_call(&tools, "T_Book", third).await;
     let booked = json!({"result": "A table for 4 is booked."});
     assert_eq!(third["result"]["structuredContent"], booked);
@@ -100,17 +98,14 @@ async fn questions_are_asked_one_after_the_other() {
 
 #[tokio::test]
 async fn a_user_answers_again_or_declines() {
-    let invalid = json!({"action": "accept", "content": {"guests": 9}});
     for (answer, is_asked_again) in [
-        (invalid, true),
+        (accepted(&json!({"guests": 9})), true),
         (json!({"action": "decline"}), false),
         (json!({"action": "cancel"}), false),
     ] {
         let tools = tools();
-        let params = with_forms(json!({
-            "inputResponses": {"guests": answer},
-            "requestState": asked(&tools).await,
-        }));
+        let first = mcp_call(&tools, "T_Book", with_forms(json!({}))).await;
+        let params = answering(&first, "guests", &answer);
         let response = mcp_call(&tools, "T_Book", params).await;
         if is_asked_again {
             let message = question(&response, "guests")["message"].as_str().unwrap();
@@ -136,14 +131,14 @@ async fn a_client_that_cannot_ask_gets_a_failure_with_the_question() {
 #[tokio::test]
 async fn responses_and_states_that_cannot_be_read_are_errors() {
     let tools = tools();
-    let large = json!({"action": "accept", "content": {"x": "x".repeat(40_000)}});
-    let state = asked(&tools).await;
+    let large = accepted(&json!({"x": "x".repeat(40_000)}));
+    let first = mcp_call(&tools, "T_Book", with_forms(json!({}))).await;
     for params in [
         json!({"requestState": "x"}),
         json!({"requestState": "[]"}),
         json!({"requestState": 1}),
         json!({"inputResponses": []}),
-        json!({"inputResponses": {"guests": large}, "requestState": state}),
+        answering(&first, "guests", &large),
     ] {
         let response = mcp_call(&tools, "T_Book", with_forms(params)).await;
         assert_eq!(response["error"]["code"], -32602, "{response}");
@@ -152,7 +147,6 @@ async fn responses_and_states_that_cannot_be_read_are_errors() {
 
 #[tokio::test]
 async fn a_state_counts_only_for_its_own_call() {
-    let accepted = json!({"guests": {"action": "accept", "content": {"guests": 4}}});
     let book = Tool::new("T.Book@1.0.0", book);
     let open = json!({"type": "object", "additionalProperties": true});
     let echo = Tool::dynamic("T.Echo@1.0.0", "Asks.", open, json!({}), echo);
@@ -160,9 +154,8 @@ async fn a_state_counts_only_for_its_own_call() {
     let asking = |arguments: Value| with_forms(json!({"arguments": arguments}));
     let first = mcp_call(&tools, "T_Echo", asking(json!({"project": "A"}))).await;
     let answered = |arguments: Value| {
-        let mut params = asking(arguments);
-        params["requestState"] = first["result"]["requestState"].clone();
-        params["inputResponses"] = accepted.clone();
+        let mut params = answering(&first, "guests", &accepted(&json!({"guests": 4})));
+        params["arguments"] = arguments;
         params
     };
     let same = mcp_call(&tools, "T_Echo", answered(json!({"project": "A"}))).await;
@@ -193,10 +186,7 @@ async fn a_key_is_redacted() {
     let first = mcp_call(&tools, "T_Ask", with_forms(json!({}))).await;
     question(&first, "guests-[secret]");
     assert!(!first.to_string().contains("a-secret"), "{first}");
-    let answered = with_forms(json!({
-        "inputResponses": {"guests-[secret]": {"action": "accept", "content": {"guests": 4}}},
-        "requestState": first["result"]["requestState"],
-    }));
+    let answered = answering(&first, "guests-[secret]", &accepted(&json!({"guests": 4})));
     let answered = mcp_call(&tools, "T_Ask", answered).await;
     let value = &answered["result"]["structuredContent"]["result"];
     assert_eq!(*value, 4, "{answered}");

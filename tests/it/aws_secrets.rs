@@ -5,7 +5,7 @@
 
 mod parameter_store;
 
-use std::sync::Arc;
+use std::future::ready;
 
 use axum::Router;
 use lambda_tools::{
@@ -87,16 +87,10 @@ impl Service {
 
 /// Returns a tool that returns its secrets, which no real tool should do.
 fn revealing_tool(id: &'static str, secrets: &[&str]) -> Tool {
-    let ids: Arc<[String]> = secrets.iter().map(|&it| it.to_owned()).collect();
+    let ids: Vec<_> = secrets.iter().map(|&it| it.to_owned()).collect();
     let reveal = move |_: Nothing, cx: Context| {
-        let ids = Arc::clone(&ids);
-        async move {
-            let mut values = Vec::new();
-            for id in ids.iter() {
-                values.push(cx.secret(id)?.expose().to_owned());
-            }
-            Ok::<_, Failure>(values)
-        }
+        let value = |id: &String| cx.secret(id).map(|it| it.expose().to_owned());
+        ready(ids.iter().map(value).collect::<Result<Vec<_>, Failure>>())
     };
     secrets
         .iter()

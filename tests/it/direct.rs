@@ -56,28 +56,20 @@ async fn a_large_call_is_answered_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn a_direct_call_does_not_pass_through_the_router() {
-    let function = LambdaFunction::new(server().map_router(|_| Router::new()));
-    let answer = function.invoke(&call("success")).await.unwrap();
-    assert_eq!(answer["value"], "invoker", "{answer}");
-    let event = crate::support::event("GET", "/health", "");
-    assert_eq!(function.respond(&event).await.unwrap().status, 404);
-}
-
-#[tokio::test]
-async fn a_server_without_oxp_answers_calls_as_events_only() {
-    let function = LambdaFunction::new(server().protocols([Protocol::Mcp]));
-    let answer = function.invoke(&call("success")).await.unwrap();
-    assert_eq!(answer["value"], "invoker", "{answer}");
-    for (method, path) in [
-        ("POST", "/tools/call"),
-        ("GET", "/tools"),
-        ("GET", "/health"),
-        ("DELETE", "/health"),
+async fn a_direct_call_needs_neither_a_route_nor_a_protocol() {
+    for server in [
+        server().map_router(|_| Router::new()),
+        server().protocols([Protocol::Mcp]),
     ] {
-        let event = crate::support::event(method, path, &call("success"));
-        let response = function.respond(&event).await.unwrap();
-        assert_eq!(response.status, 404, "{path}: {response:?}");
+        let function = LambdaFunction::new(server);
+        let answer = function.invoke(&call("success")).await.unwrap();
+        assert_eq!(answer["value"], "invoker", "{answer}");
+        let paths = "POST /tools/call,GET /tools,GET /health,DELETE /health";
+        for (method, path) in paths.split(',').filter_map(|it| it.split_once(' ')) {
+            let event = crate::support::event(method, path, &call("success"));
+            let response = function.respond(&event).await.unwrap();
+            assert_eq!(response.status, 404, "{path}: {response:?}");
+        }
     }
 }
 

@@ -175,23 +175,20 @@ const GENERATED: &str = include_str!("../../templates/function/Cargo.toml{{nil}}
 const PAGE: &str = include_str!("../../docs/lambda.md");
 
 /// Returns the settings between two lines.
-fn settings(text: &'static str, from: &str, to: &str) -> BTreeSet<&'static str> {
+fn settings(text: &str, from: &str, to: &str) -> BTreeSet<String> {
     let lines = text.lines().skip_while(|line| *line != from);
     let lines = lines.take_while(|line| *line != to);
-    lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect()
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
 }
 
 /// Returns the profile of this workspace, as other workspaces need it.
-fn expected() -> BTreeSet<&'static str> {
+fn expected() -> BTreeSet<String> {
     let mut expected = settings(MANIFEST, "[profile.release]", "[profile.counts]");
     // Workspace members here, covered by the profile itself; dependencies in users' workspaces.
-    assert!(expected.insert(r#"lambda_tools = { opt-level = "s" }"#));
-    assert!(expected.insert(r#"lambda_tools_accounts = { opt-level = "s" }"#));
-    assert!(expected.insert(r#"lambda_tools_core = { opt-level = "s" }"#));
-    assert!(expected.insert(r#"lambda_tools_records = { opt-level = "s" }"#));
-    assert!(expected.insert(r#"lambda_tools_schema = { opt-level = "s" }"#));
+    for name in ["", "_accounts", "_core", "_records", "_schema"] {
+        assert!(expected.insert(format!("lambda_tools{name} = {{ opt-level = \"s\" }}")));
+    }
     // Only a program of the benchmark uses it.
     assert!(expected.remove(r#"rmcp = { opt-level = "s" }"#));
     expected

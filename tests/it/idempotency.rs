@@ -27,35 +27,34 @@ const SHORT: Duration = Duration::from_millis(400);
 /// The number of effects that tools had.
 type Effects = Arc<AtomicUsize>;
 
-/// Returns tools whose behaviour is chosen by their input.
-fn tools(effects: &Effects) -> Vec<Tool> {
-    let tool = |id: &'static str| {
-        let effects = Arc::clone(effects);
-        let act = move |input: Value| {
-            let effects = Arc::clone(&effects);
-            async move {
-                effects.fetch_add(1, Ordering::SeqCst);
-                match input["then"].as_str() {
-                    Some("retry") => Err(Failure::new("later").retry()),
-                    Some("block") => {
-                        std::thread::sleep(Duration::from_secs(1));
-                        Ok(json!("blocked"))
-                    }
-                    Some("wait") => {
-                        tokio::time::sleep(Duration::from_millis(300)).await;
-                        Ok(json!("waited"))
-                    }
-                    _ => Ok(input["value"].clone()),
-                }
+/// Returns a tool whose behaviour is chosen by its input.
+fn tool(effects: &Effects, id: &'static str) -> Tool {
+    let effects = Arc::clone(effects);
+    let act = move |input: Value| {
+        let nth = effects.fetch_add(1, Ordering::SeqCst);
+        async move {
+            match input["then"].as_str() {
+                Some("retry") => return Err(Failure::new("later").retry()),
+                Some("fail") => return Err(Failure::new("no")),
+                Some("text") => return Ok(json!("done")),
+                Some("block") => std::thread::sleep(Duration::from_secs(1)),
+                Some("wait") => tokio::time::sleep(Duration::from_millis(300)).await,
+                _ => {}
             }
-        };
-        let input = json!({"type": "object", "properties": {
-            "then": {"type": "string", "description": "The behaviour."},
-            "value": {"description": "The result."}}});
-        let tool = Tool::dynamic(id, "Acts.", input, json!({}), act);
-        tool.timeout(Duration::from_secs(10))
+            let value = input.get("value").cloned();
+            Ok(value.unwrap_or_else(|| json!({"nth": nth})))
+        }
     };
-    vec![
+    let input = json!({"type": "object", "properties": {
+        "then": {"type": "string", "description": "The behaviour."},
+        "value": {"description": "The result."}}});
+    let tool = Tool::dynamic(id, "Acts.", input, json!({}), act);
+    tool.timeout(Duration::from_secs(10))
+}
+
+fn tools(effects: &Effects) -> [Tool; 6] {
+    let tool = |id| tool(effects, id);
+    [
         tool("Act.Do@1.0.0"),
         tool("Act.Short@1.0.0").timeout(SHORT),
         tool("Act.ShortOnce@1.0.0")
@@ -205,7 +204,7 @@ async fn a_call_with_another_token_is_another_call() {
         let call = fixture.function.call("Act.Mail", json!({})).call_id("c");
         call.token("google", token).await
     };
-    assert_eq!(call("one").await.value(), Value::Null);
+    assert_eq!(call("one").await.value(), json!({"nth": 0}));
     assert_eq!(call("other").await.rejection().reason, "call_id_reused");
     assert_eq!(fixture.effects(), 1);
 }

@@ -25,7 +25,7 @@ use test_support::{
 
 #[cfg(feature = "otlp")]
 use crate::collector::{Collector, attribute};
-use crate::support::{Nothing, Reads};
+use crate::support::{Nothing, Reads, failure};
 
 /// The delay of spawned tasks, which outlive their calls.
 const LATER: Duration = Duration::from_millis(200);
@@ -204,10 +204,8 @@ async fn the_old_and_the_new_value_of_a_rotated_secret_are_redacted() {
     };
     let secrets = Secrets::from_store(Reads(value));
     let function = LambdaFunction::new(Server::new(Toolkit::new([tool]).unwrap()).secrets(secrets));
-    let event = called(&json!({"tool_id": "Careless.Show"}));
-    let response = function.respond(&event.to_string()).await.unwrap();
-    let message = &response.body["error"]["developer_message"];
-    assert_eq!(message, "[secret] and [secret]");
+    let error = failure(&function, "Careless.Show", json!({})).await;
+    assert_eq!(error["developer_message"], "[secret] and [secret]");
 }
 
 /// A tool may quote a secret of another tool, which it keeps in memory, around its own.

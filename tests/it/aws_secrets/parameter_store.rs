@@ -8,6 +8,7 @@ use test_support::{
 };
 
 use super::*;
+use crate::support::failed_start;
 
 fn secrets(proxy: &AwsProxy, prefix: &str) -> Secrets {
     Service::ParameterStore.secrets(proxy, prefix)
@@ -131,13 +132,10 @@ async fn settings_choose_the_store_its_prefix_and_its_endpoint() {
 #[test]
 fn the_name_of_a_json_secret_is_an_error_at_start_up() {
     let settings = [
-        ("PORT", "0"),
         ("TOOLS_SECRETS", "parameter-store"),
         ("TOOLS_SECRETS_JSON", "prod/tools"),
     ];
-    let output = program(PROGRAM).envs(settings).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
+    let text = failed_start(program(PROGRAM).envs(settings));
     let reason = "TOOLS_SECRETS_JSON is for TOOLS_SECRETS=secrets-manager";
     assert!(text.contains(reason), "{text}");
 }

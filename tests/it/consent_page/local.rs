@@ -141,7 +141,7 @@ impl Local {
         let body = json!({"tool_id": tool, "input": input, "context": {"user_id": user}});
         let headers = [("oxp-api-key", "key-of-a-partner")];
         let sent = self.send("POST", "/tools/call", &headers, body.to_string());
-        serde_json::from_str(&sent.await.body).unwrap()
+        sent.await.json()
     }
 
     pub(crate) async fn call(&self, user: &str) -> Value {
@@ -156,8 +156,7 @@ impl Local {
     pub(crate) async fn status(&self, id: &str) -> String {
         let path = format!("/authorization/challenges/{id}");
         let response = self.send("GET", &path, &[], "").await;
-        let body: Value = serde_json::from_str(&response.body).unwrap();
-        body["status"].as_str().unwrap().to_owned()
+        response.json()["status"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn open(&self, id: &str) -> Page {

@@ -24,7 +24,7 @@ pub const CREDENTIALS: [(&str, &str); 3] = [
 
 /// The moto server, stopped when dropped.
 pub struct Emulator {
-    running: Running,
+    _running: Running,
     url: String,
 }
 
@@ -56,18 +56,15 @@ impl Emulator {
         command.envs(environment.iter().copied());
         let running = Running::listening(&mut command, address, 30).await;
         let url = format!("http://{address}");
-        Self { running, url }
+        Self {
+            _running: running,
+            url,
+        }
     }
 
     /// Returns its URL.
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    /// Stops it while clients still use it.
-    pub fn stop(&mut self) {
-        self.running.signal("KILL");
-        assert!(self.running.has_ended_within(10));
     }
 
     /// Starts a proxy for it.
@@ -141,12 +138,6 @@ impl AwsProxy {
         *self.state.fixed_response.lock().unwrap() = Some((status, body));
     }
 
-    /// Forwards requests again.
-    pub fn open(&self) {
-        *self.state.fixed_response.lock().unwrap() = None;
-        *self.state.refused.lock().unwrap() = None;
-    }
-
     /// Takes the action and body of each request since the previous call.
     pub fn take_requests(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.state.requests.lock().unwrap())
@@ -193,12 +184,6 @@ impl AwsProxy {
     pub async fn put_binary_secret(&self, name: &str, value: &str) {
         let secret = json!({"Name": name, "SecretBinary": value});
         self.send("secretsmanager.CreateSecret", secret).await;
-    }
-
-    /// Changes the value of a secret.
-    pub async fn change_secret(&self, name: &str, value: &str) {
-        let secret = json!({"SecretId": name, "SecretString": value});
-        self.send("secretsmanager.PutSecretValue", secret).await;
     }
 
     /// Creates a parameter of this type.
