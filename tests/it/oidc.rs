@@ -64,12 +64,9 @@ fn served(auth: impl Into<Auth>) -> LambdaFunction {
 
 /// Returns an event from a function URL.
 fn event(method: &str, path: &str, token: Option<&str>, body: &Value) -> Value {
-    let body = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    let mut event: Value = serde_json::from_str(&support::event(method, path, &body)).unwrap();
+    let body = body.to_string();
+    let body = if body == "null" { "" } else { &*body };
+    let mut event: Value = serde_json::from_str(&support::event(method, path, body)).unwrap();
     event["requestContext"]["domainName"] = "tools.example".into();
     if let Some(token) = token {
         event["headers"]["authorization"] = format!("Bearer {token}").into();
@@ -127,18 +124,15 @@ async fn the_user_who_signed_in_is_the_user_of_the_call() {
         claims["groups"] = json!(["staff", "admins"]);
         let who = who(&function, &issuer.sign(algorithm, &claims)).await;
         let url = &issuer.url;
-        assert_eq!(
-            who,
-            json!({
-                "caller": format!("token {url} alice"),
-                "namespace": format!("token {url}"),
-                "user": "alice",
-                "client": "app",
-                "scopes": ["mail.read", "other"],
-                "groups": ["staff", "admins"],
-            }),
-            "{algorithm:?}"
-        );
+        let expected = json!({
+            "caller": format!("token {url} alice"),
+            "namespace": format!("token {url}"),
+            "user": "alice",
+            "client": "app",
+            "scopes": ["mail.read", "other"],
+            "groups": ["staff", "admins"],
+        });
+        assert_eq!(who, expected, "{algorithm:?}");
     }
 }
 
@@ -319,16 +313,14 @@ async fn clients_learn_where_to_sign_in() {
         let path = format!("/.well-known/oauth-protected-resource{path}");
         let response = get(&function, &path).await;
         assert_eq!(response.status, 200, "{response:?}");
-        assert_eq!(
-            response.body,
-            json!({
-                "resource": resource,
-                "authorization_servers": [issuer.url],
-                "scopes_supported": ["mail.read", "mail.send", "tools.call"],
-                "bearer_methods_supported": ["header"],
-                "resource_name": "Tools",
-            })
-        );
+        let expected = json!({
+            "resource": resource,
+            "authorization_servers": [issuer.url],
+            "scopes_supported": ["mail.read", "mail.send", "tools.call"],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Tools",
+        });
+        assert_eq!(response.body, expected);
     }
     let rpc = |method| json!({"jsonrpc": "2.0", "id": "1", "method": method});
     for (path, body, metadata) in [

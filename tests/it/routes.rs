@@ -176,13 +176,11 @@ async fn a_list_that_is_too_large_to_send_is_an_error_that_says_so() {
             #[cfg(feature = "openapi")]
             ("/openapi.json", "The OpenAPI document cannot be sent"),
         ] {
-            let mut event = event("GET", path, "");
-            if is_load_balancer {
-                let request =
-                    json!({"requestContext": {"elb": {}}, "httpMethod": "GET", "path": path});
-                event = request.to_string();
-            }
-            let response = function.respond(&event).await.unwrap();
+            let balanced =
+                json!({"requestContext": {"elb": {}}, "httpMethod": "GET", "path": path});
+            let events = [event("GET", path, ""), balanced.to_string()];
+            let event = &events[usize::from(is_load_balancer)];
+            let response = function.respond(event).await.unwrap();
             assert_eq!(response.status, 400, "{path}");
             assert_eq!(response.body["message"], message);
             assert_eq!(response.body["developer_message"], detail);
@@ -298,6 +296,7 @@ async fn allowed_pages_may_read_every_response() {
 #[tokio::test]
 async fn other_pages_and_other_routes_get_no_cors_headers() {
     let key = format!("Bearer {KEY}");
+    let asked = ("access-control-request-method", "POST");
     for (origin, method, path, status) in [
         ("https://evil.example", "OPTIONS", "/mcp", 403),
         ("https://evil.example", "OPTIONS", "/tools", 405),
@@ -309,11 +308,7 @@ async fn other_pages_and_other_routes_get_no_cors_headers() {
         (PAGE, "GET", "/own", 200),
         (PAGE, "OPTIONS", "/own", 405),
     ] {
-        let headers = [
-            ("origin", origin),
-            ("access-control-request-method", "POST"),
-            ("authorization", &key),
-        ];
+        let headers = [("origin", origin), asked, ("authorization", &key)];
         let (answered, headers) = headers_of(method, path, &headers, "").await;
         assert_eq!(answered, status, "{origin} {path}");
         assert!(cors_headers(&headers).is_empty(), "{origin} {path}");
@@ -342,6 +337,8 @@ async fn pages_of_the_server_itself_may_send() {
 #[tokio::test]
 async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
     let key = format!("Bearer {KEY}");
+    let credentials = ("authorization", &*key);
+    let json = ("content-type", "application/json");
     for path in ["/mcp", "/tools/call", "/tools/T.T/call", "/opentool/call"] {
         for (encoding, body, is_refused) in [
             ("gzip", "{}", true),
@@ -349,12 +346,7 @@ async fn a_response_to_an_encoded_body_says_which_encodings_are_decoded() {
             ("identity", "{}", false),
             ("gzip", "", false),
         ] {
-            let json = ("content-type", "application/json");
-            let headers = [
-                ("content-encoding", encoding),
-                ("authorization", &key),
-                json,
-            ];
+            let headers = [("content-encoding", encoding), credentials, json];
             let (status, headers) = headers_of("POST", path, &headers, body).await;
             assert_eq!(status == 415, is_refused, "{path} {encoding}");
             let accepted = is_refused.then_some("identity").into_iter();

@@ -19,7 +19,7 @@ use lambda_tools::{
 use serde_json::{Value, json};
 use test_support::{Running, assert_program, program};
 
-use crate::support::{Nothing, event, failed_start, post};
+use crate::support::{Nothing, failed_start, post};
 
 const WINDOW: Duration = Duration::from_mins(1);
 const CALLER: &str = "the-key-of-the-caller";
@@ -81,10 +81,8 @@ async fn customers_with_equal_inputs_share_nothing() {
         assert_eq!(reply.body["value"], "eno", "{reply:?}");
         let reply = call(&function, "two", named).await;
         assert_eq!(reply.status, 400, "{reply:?}");
-        assert_eq!(
-            reply.body["message"],
-            "This call_id belongs to another call"
-        );
+        let message = "This call_id belongs to another call";
+        assert_eq!(reply.body["message"], message);
     }
     // The server takes no secrets from the bodies of calls.
     let secrets = json!([{"id": "FIGMA_TOKEN", "value": "one"}]);
@@ -112,10 +110,7 @@ async fn a_task_keeps_the_secret_of_its_call() {
         let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let (mut headers, body) = test_support::mcp::modern(method, params, tasks);
         headers.push(("x-figma-token", token.to_owned()));
-        let headers: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (*name, &**value))
-            .collect();
+        let headers: Vec<_> = headers.iter().map(|(name, it)| (*name, &**it)).collect();
         post(&function, "/mcp", &headers, &body).await.body["result"].take()
     };
     let mut ids = Vec::new();
@@ -140,17 +135,13 @@ async fn a_task_keeps_the_secret_of_its_call() {
 #[tokio::test]
 async fn a_gateway_passes_the_header_on() {
     let (function, _) = fixture();
+    let twice = json!({"X-Figma-Token": "one", "x-figma-token": "two"});
+    let missing = "has to send the secret 'FIGMA_TOKEN' in the header x-figma-token";
     for (headers, expected) in [
         (json!({"X-Figma-Token": "one"}), "eno"),
-        (
-            json!({"X-Figma-Token": "one", "x-figma-token": "two"}),
-            "has to send the secret",
-        ),
-        (json!({"X-Figma-Token": ["one"]}), "has to send the secret"),
-        (
-            json!({}),
-            "has to send the secret 'FIGMA_TOKEN' in the header x-figma-token",
-        ),
+        (twice, missing),
+        (json!({"X-Figma-Token": ["one"]}), missing),
+        (json!({}), missing),
     ] {
         let context = json!({"custom": {
             "bedrockAgentCoreToolName": "t___Figma_Show",
@@ -164,23 +155,6 @@ async fn a_gateway_passes_the_header_on() {
     }
 }
 
-/// A browser asks before it sends the header.
-#[tokio::test]
-async fn pages_may_send_the_header() {
-    let tool = Tool::new("Figma.Show@1.0.0", show).description("Shows a file.");
-    let server = Server::new(Toolkit::new([tool.secret("FIGMA_TOKEN")]).unwrap())
-        .allowed_origins(["https://app.example"])
-        .secret_header("FIGMA_TOKEN", HEADER);
-    let function = LambdaFunction::new(server);
-    let mut asked: Value = serde_json::from_str(&event("OPTIONS", "/mcp", "")).unwrap();
-    asked["headers"] = json!({"origin": "https://app.example",
-        "access-control-request-method": "POST",
-        "access-control-request-headers": "content-type,x-figma-token"});
-    let reply = function.respond(&asked.to_string()).await.unwrap();
-    let allowed = &reply.headers["access-control-allow-headers"];
-    assert!(allowed.contains("x-figma-token"), "{reply:?}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a program that tests start"]
 async fn customer_program_of_tests() {
@@ -189,9 +163,8 @@ async fn customer_program_of_tests() {
     let tool = tool.secret("FIGMA_TOKEN").once_within(WINDOW);
     let tools = Toolkit::new([tool]).unwrap();
     let user = AgentCoreUser::Header(HeaderName::from_static("x-user"));
-    serve(Server::new(tools).agentcore_user(user))
-        .await
-        .unwrap();
+    let server = Server::new(tools).agentcore_user(user);
+    serve(server).await.unwrap();
 }
 
 #[test]
@@ -230,10 +203,8 @@ async fn a_repeated_call_with_the_same_secret_is_one() {
     let mut replays = Vec::new();
     for token in ["one", "two", "one"] {
         let call = reqwest::Client::new().post(format!("{url}/tools/call"));
-        let call = call
-            .header(HEADER, token)
-            .body(r#"{"tool_id": "Figma.Show"}"#);
-        let reply = call.send().await.unwrap();
+        let call = call.body(r#"{"tool_id": "Figma.Show"}"#);
+        let reply = call.header(HEADER, token).send().await.unwrap();
         replays.push(reply.headers().contains_key("idempotent-replay"));
     }
     assert_eq!(replays, [false, false, true]);

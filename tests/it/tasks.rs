@@ -382,9 +382,7 @@ struct Local {
 impl Local {
     fn start() -> Self {
         let mut command = program("tasks::tasks_program_of_tests");
-        command
-            .env("TOOLS_METRICS", "cloudwatch")
-            .env("NO_COLOR", "1");
+        command.envs([("TOOLS_METRICS", "cloudwatch"), ("NO_COLOR", "1")]);
         let (running, url) = Running::serving(&mut command);
         Self {
             running,

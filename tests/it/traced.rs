@@ -6,7 +6,7 @@ use std::{
 };
 
 use opentelemetry_proto::tonic::trace::v1::Span;
-use serde_json::json;
+use serde_json::{Value, json};
 use test_support::{
     Running,
     documents::{quoted, table},
@@ -16,6 +16,7 @@ use test_support::{
 use crate::{
     collector::{Collector, attribute},
     misbehaving_function,
+    support::failed_start,
     tools::program,
 };
 
@@ -94,10 +95,7 @@ async fn spans_belong_to_the_callers_trace() {
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let other = PARENT.replace("b7ad6b7169203331", "00f067aa0ba902b7");
-    let mut event = calling(&body, &[("traceparent", &other)]);
-    event["rawPath"] = json!("/mcp");
-    event["requestContext"]["http"]["path"] = json!("/mcp");
-    platform.send_events(&[(event, LONG)]);
+    platform.send_events(&[(mcp(&body, ("traceparent", &other)), LONG)]);
     platform.reports(1).await;
     let spans = collector.spans();
     assert_call(&spans[before..], "tools/call Calculator_Add", of_header, "");
@@ -107,6 +105,14 @@ async fn spans_belong_to_the_callers_trace() {
     platform.send_events(&[(event, LONG)]);
     platform.reports(1).await;
     assert_eq!(collector.spans().len(), spans.len());
+}
+
+/// Returns an event with a request of MCP.
+fn mcp(body: &Value, header: (&str, &str)) -> Value {
+    let mut event = calling(body, &[header]);
+    event["rawPath"] = json!("/mcp");
+    event["requestContext"]["http"]["path"] = json!("/mcp");
+    event
 }
 
 /// Checks the name, the trace, the parents and the error type of the spans of a call.
@@ -135,64 +141,34 @@ fn assert_call(spans: &[Span], name: &str, (trace, parent): (&str, &str), error_
     }
 }
 
+/// The method and the params of a request, the name of its span, and the name and the value of an
+/// attribute. Those whose value has `fail` fail.
+const REQUESTS: &str = r#"
+tools/call | {"name": "Who_AmI"} | tools/call Who_AmI | gen_ai.tool.name | Who_AmI
+tools/call | {"name": "Who_Fails"} | tools/call Who_Fails | gen_ai.tool.name | Who_Fails
+prompts/get | {"name": "reply", "arguments": {"text": "x"}} | prompts/get reply | gen_ai.prompt.name | reply
+resources/read | {"uri": "shop://terms"} | resources/read | mcp.resource.uri | shop://terms
+resources/read | {"uri": "shop://orders/fail"} | resources/read | mcp.resource.uri | shop://orders/fail
+"#;
+
 /// As OpenTelemetry's conventions for MCP name them.
 #[tokio::test]
 async fn spans_of_mcp_have_its_names() {
     let collector = Collector::start().await;
     let url = collector.url();
-    let environment = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
-        ("TOOLS_AUTH", "none"),
-    ];
+    let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url);
+    let environment = [endpoint, ("TOOLS_AUTH", "none")];
     let mut program = test_support::program("reading::shop_program_of_tests");
     let mut platform = Platform::start(&mut program, &[], &environment).await;
-    for (method, params, name, field, target, error_type) in [
-        (
-            "tools/call",
-            json!({"name": "Who_AmI"}),
-            "tools/call Who_AmI",
-            "gen_ai.tool.name",
-            "Who_AmI",
-            "",
-        ),
-        (
-            "tools/call",
-            json!({"name": "Who_Fails"}),
-            "tools/call Who_Fails",
-            "gen_ai.tool.name",
-            "Who_Fails",
-            "tool_error",
-        ),
-        (
-            "prompts/get",
-            json!({"name": "reply", "arguments": {"text": "x"}}),
-            "prompts/get reply",
-            "gen_ai.prompt.name",
-            "reply",
-            "",
-        ),
-        (
-            "resources/read",
-            json!({"uri": "shop://terms"}),
-            "resources/read",
-            "mcp.resource.uri",
-            "shop://terms",
-            "",
-        ),
-        (
-            "resources/read",
-            json!({"uri": "shop://orders/fail"}),
-            "resources/read",
-            "mcp.resource.uri",
-            "shop://orders/fail",
-            "tool_error",
-        ),
-    ] {
+    for row in REQUESTS.trim().lines() {
+        let [method, params, name, field, target] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let is_failed = target.to_lowercase().contains("fail");
+        let error_type = if is_failed { "tool_error" } else { "" };
+        let params: Value = serde_json::from_str(params).unwrap();
         let body = json!({"jsonrpc": "2.0", "id": "a-1", "method": method, "params": params});
-        let mut event = calling(&body, &[("mcp-protocol-version", "2025-11-25")]);
-        event["rawPath"] = json!("/mcp");
-        event["requestContext"]["http"]["path"] = json!("/mcp");
-        platform.send_events(&[(event, LONG)]);
+        platform.send_events(&[(mcp(&body, ("mcp-protocol-version", "2025-11-25")), LONG)]);
         platform.reports(1).await;
         let spans = collector.spans();
         let span = spans.last().unwrap();
@@ -254,10 +230,8 @@ async fn an_unresponsive_collector_delays_a_response_by_a_second_at_most() {
         assert_eq!(response["statusCode"], 200);
         assert!(begun.elapsed() < Duration::from_millis(longest));
         let lines = platform.end();
-        let is_logged = lines
-            .iter()
-            .any(|line| line.contains("spans could not be exported"));
-        assert!(is_logged, "{lines:?}");
+        let is_logged = |it: &String| it.contains("spans could not be exported");
+        assert!(lines.iter().any(is_logged), "{lines:?}");
     }
 }
 
@@ -272,17 +246,12 @@ async fn rejected_spans_are_not_sent_again() {
     }
 }
 
-#[tokio::test]
-async fn an_unsupported_protocol_fails_at_start_up() {
-    let output = program()
-        .env("PORT", "0")
-        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.contains("http/protobuf"), "{stderr}");
+#[test]
+fn an_unsupported_protocol_fails_at_start_up() {
+    let mut program = program();
+    program.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    let text = failed_start(program.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"));
+    assert!(text.contains("http/protobuf"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

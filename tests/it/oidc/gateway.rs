@@ -43,17 +43,15 @@ async fn the_user_of_a_verified_token_is_the_user_of_the_call() {
     let auth = || Auth::from(Gateway).or(ApiKeys::with_ids(["KEY"]));
     let (status, body) = call_as(auth(), "Mail.Read", &jwt(&claims)).await;
     assert_eq!(status, 200, "{body}");
-    assert_eq!(
-        body["value"],
-        json!({
-            "caller": format!("token {ISSUER} alice"),
-            "namespace": format!("token {ISSUER}"),
-            "user": "alice",
-            "client": "app",
-            "scopes": ["mail.read", "x"],
-            "groups": ["staff"],
-        })
-    );
+    let expected = json!({
+        "caller": format!("token {ISSUER} alice"),
+        "namespace": format!("token {ISSUER}"),
+        "user": "alice",
+        "client": "app",
+        "scopes": ["mail.read", "x"],
+        "groups": ["staff"],
+    });
+    assert_eq!(body["value"], expected);
     let key = Some("a-key-0123456789");
     let event = event("POST", "/tools/call", key, &Value::Null);
     let (_, body) = call(auth(), event, "Who.AmI").await;

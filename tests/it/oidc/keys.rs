@@ -131,9 +131,8 @@ async fn no_call_fails_while_keys_rotate() {
 #[test]
 fn an_issuer_alone_installs_the_cryptography() {
     // In a process of its own, in which no other test has installed it.
-    let output = program("oidc::keys::cryptography_program_of_tests")
-        .output()
-        .unwrap();
+    let mut program = program("oidc::keys::cryptography_program_of_tests");
+    let output = program.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("1 passed"), "{text}");
 }
@@ -249,9 +248,8 @@ async fn cached_keys_serve_through_an_outage_of_a_day() {
     // One attempt, and then a pause.
     assert_eq!(setup.issuer.fetches(), 2);
     // A key that may have been added in the meantime is not known to be wrong.
-    setup
-        .assert_waits(&setup.signed("ES256", "new"), "60")
-        .await;
+    let new = setup.signed("ES256", "new");
+    setup.assert_waits(&new, "60").await;
     setup.function.advance(22 * HOUR);
     setup.assert_waits(&setup.valid, "5").await;
     setup.change(|it| it.key_set = None);

@@ -46,13 +46,10 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
     let (status, body, challenge) = post(&function, "/mcp", &token, &mcp("Mail_Send")).await;
     assert_eq!(status, 403, "{body}");
     let metadata = format!("{URL}/.well-known/oauth-protected-resource/mcp");
-    assert_eq!(
-        challenge,
-        format!(
-            "Bearer error=\"insufficient_scope\", scope=\"{needed}\", \
-             resource_metadata=\"{metadata}\""
-        )
+    let expected = format!(
+        "Bearer error=\"insufficient_scope\", scope=\"{needed}\", resource_metadata=\"{metadata}\""
     );
+    assert_eq!(challenge, expected);
     let data =
         json!({"error": "insufficient_scope", "scope": needed, "resource_metadata": metadata});
     assert_eq!(body["error"]["data"], data);
@@ -62,14 +59,11 @@ async fn a_call_without_its_scopes_is_rejected_with_all_that_it_needs() {
     assert_eq!((status, &*challenge), (400, ""), "{body}");
     let message = "The access token does not permit this call";
     assert_eq!(body["message"], message);
-    assert_eq!(
-        body["developer_message"],
-        format!(
-            "Mail.Send@1.0.0 requires an access token with the scope '{needed}'. The identity \
-             provider that issues tokens is named at \
-             {URL}/.well-known/oauth-protected-resource."
-        )
+    let expected = format!(
+        "Mail.Send@1.0.0 requires an access token with the scope '{needed}'. The identity provider that \
+         issues tokens is named at {URL}/.well-known/oauth-protected-resource."
     );
+    assert_eq!(body["developer_message"], expected);
 
     let call = opentool("Mail_Send");
     let (status, body, _) = post(&function, "/opentool/call", &token, &call).await;

@@ -402,9 +402,8 @@ async fn only_listed_clients_may_ask_if_there_is_a_list() {
 async fn a_user_has_ten_minutes_for_the_page_and_ten_at_the_provider() {
     let (server, client) = Server::with_client().await;
     let url = server.authorize_url(&client, &[]);
-    for (page, provider, submitted, landed) in
-        [(9, 9, 303, 303), (10, 0, 400, 0), (0, 10, 303, 400)]
-    {
+    let rows = [(9, 9, 303, 303), (10, 0, 400, 0), (0, 10, 303, 400)];
+    for (page, provider, submitted, landed) in rows {
         let browser = Browser::new();
         let form = browser.form(&url).await;
         server.later(Duration::from_mins(page));

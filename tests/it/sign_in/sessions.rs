@@ -45,10 +45,7 @@ async fn refresh_tokens_rotate_and_a_lost_response_is_repeated() {
 async fn a_refresh_is_for_the_resource_of_its_session() {
     let server = Server::start().await;
     let (client, tokens) = server.tokens(&alice()).await;
-    let (own, evil) = (
-        format!("{}/mcp", server.url),
-        format!("{}.evil.example", server.url),
-    );
+    let [own, evil] = ["/mcp", ".evil.example"].map(|end| format!("{}{end}", server.url));
     for (resource, error) in [
         ("https://other.example/mcp", Some("invalid_target")),
         (&*evil, Some("invalid_target")),

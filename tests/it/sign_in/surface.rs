@@ -243,11 +243,8 @@ async fn at_github_members_of_an_organization_sign_in() {
 fn github(path: &str, headers: &HeaderMap, membership: u16) -> axum::response::Response {
     let json_type = [("content-type", "application/json; charset=utf-8")];
     let token = headers.get("authorization");
-    let state = if membership == 200 {
-        "active"
-    } else {
-        "pending"
-    };
+    let is_active = membership == 200;
+    let state = if is_active { "active" } else { "pending" };
     let body = match path {
         "/login/oauth/access_token" => json!({
             "access_token": "gho_16C7e42F", "scope": "read:org,read:user", "token_type": "bearer",
