@@ -265,11 +265,8 @@ async fn a_right_server_has_no_fault_in_either_era_nor_as_a_stream() {
         checked.is_right();
         checked.says("ok", "call: `Clock_Now` answers");
         checked.says("ok", "half of 10 calls");
-        assert_eq!(
-            checked.count("| "),
-            11,
-            "the report has a row for each line: {checked:#?}"
-        );
+        // The report has a row for each line.
+        assert_eq!(checked.count("| "), 11, "{checked:#?}");
     }
 }
 
@@ -279,9 +276,8 @@ async fn without_a_key_the_way_to_sign_in_is_checked() {
     let url = format!("{}/mcp", server.url);
     let checked = check(&url, &[]).await;
     assert_eq!(checked.code, Some(0), "{checked:#?}");
-    let (_, cure) = checked
-        .finding("warn", "the tools are not checked")
-        .unwrap();
+    let found = checked.finding("warn", "the tools are not checked");
+    let (_, cure) = found.unwrap();
     assert!(cure.contains("--key"), "{cure}");
     checked.says("ok", "authorization server");
 
@@ -292,9 +288,8 @@ async fn without_a_key_the_way_to_sign_in_is_checked() {
     let closed = closed.await;
     let checked = check(&format!("{}/mcp", closed.url), &[]).await;
     assert_eq!(checked.code, Some(1));
-    let (_, cure) = checked
-        .finding("FAULT", "there is no place to sign in")
-        .unwrap();
+    let found = checked.finding("FAULT", "there is no place to sign in");
+    let (_, cure) = found.unwrap();
     assert!(cure.contains("repeat the command with --key"), "{cure}");
 }
 
@@ -304,20 +299,12 @@ async fn nobody_signs_in_at_a_server_that_claims_to_be_another_one() {
     let resource =
         |it: &str| json!({"/.well-known/oauth-protected-resource/mcp": {"body": {"resource": it}}});
     let issuer = json!({"/.well-known/oauth-authorization-server": {"body": {"issuer": "https://other.example"}}});
-    for (change, fault) in [
-        (
-            resource("https://other.example/mcp"),
-            "about another resource",
-        ),
-        // The beginning of every URL.
-        (resource("http:"), "about another resource"),
-        (issuer, "has another issuer"),
-    ] {
+    // One is the beginning of every URL.
+    let [other, start] = ["https://other.example/mcp", "http:"].map(resource);
+    for change in [other, start, issuer] {
         let server = served(change).await;
         let checked = check(&format!("{}/mcp", server.url), &["--sign-in"]).await;
-        assert!(checked.finding("FAULT", fault).is_some(), "{checked:#?}");
-        let is_left_out = checked.finding("warn", "nobody has signed in, with a fault above");
-        assert!(is_left_out.is_some(), "{checked:#?}");
+        checked.says("warn", "nobody has signed in, with a fault above");
     }
 }
 
@@ -348,28 +335,13 @@ async fn a_tool_is_called_by_its_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn urls_that_agents_cannot_use_are_faults() {
-    for (url, text, cure) in [
-        (
-            "http://tools.invalid/mcp",
-            "https to port 443",
-            "such a URL",
-        ),
-        (
-            "https://tools.invalid:8443/mcp",
-            "https to port 443",
-            "such a URL",
-        ),
-        (
-            "https://tools.invalid/prod/prod/mcp",
-            "the same segment twice",
-            "do not append",
-        ),
-        (
-            "https://tools.invalid/mcp",
-            "there is no answer",
-            "Compare the host",
-        ),
+    for row in [
+        "http://tools.invalid/mcp | https to port 443 | such a URL",
+        "https://tools.invalid:8443/mcp | https to port 443 | such a URL",
+        "https://tools.invalid/prod/prod/mcp | the same segment twice | do not append",
+        "https://tools.invalid/mcp | there is no answer | Compare the host",
     ] {
+        let [url, text, cure] = row.split(" | ").collect::<Vec<_>>().try_into().unwrap();
         let checked = check(url, &[]).await;
         assert_eq!(checked.code, Some(1), "{url}");
         let (_, below) = checked.finding("FAULT", text).unwrap();
@@ -403,10 +375,8 @@ async fn an_expired_certificate_is_called_by_its_name() {
         .with_single_cert(vec![certificate.der().clone()], der.into())
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!(
-        "https://localhost:{}/mcp",
-        listener.local_addr().unwrap().port()
-    );
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("https://localhost:{port}/mcp");
     thread::spawn(move || {
         let mut connection = ServerConnection::new(Arc::new(config)).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
@@ -425,13 +395,7 @@ async fn an_expired_certificate_is_called_by_its_name() {
 fn own_server(auth: impl Into<Auth>) -> Server {
     let now = async |_: Value| Ok::<_, Failure>(json!({"now": "noon"}));
     let input = json!({"type": "object"});
-    let tool = Tool::dynamic(
-        "Clock.Now@1.0.0",
-        "Returns the time.",
-        input,
-        json!({}),
-        now,
-    );
+    let tool = Tool::dynamic("Clock.Now@1.0.0", "The time.", input, json!({}), now);
     let server = Server::new(Toolkit::new([tool.read_only(true)]).unwrap());
     server.auth(auth).secrets(Secrets::fixed([("KEY", KEY)]))
 }
@@ -445,11 +409,7 @@ async fn this_projects_own_server_has_no_fault() {
     let closed = own_server(ApiKeys::with_ids(["KEY"])).into_router();
     let closed = Served::start(closed.unwrap()).await;
     let checked = check_with_key(&closed).await;
-    assert_eq!(
-        (checked.code, checked.count("FAULT")),
-        (Some(0), 0),
-        "{checked:#?}"
-    );
+    assert_eq!(checked.code, Some(0), "{checked:#?}");
     checked.says("ok", "`Clock_Now` answers");
 }
 
@@ -543,10 +503,6 @@ async fn a_server_of_fastmcp_has_no_fault() {
     let mut command = Command::new(installed("python"));
     let _server = Running::listening(command.args(["-c", &program]), address, 30).await;
     let checked = check(&format!("http://{address}/mcp"), &[]).await;
-    assert_eq!(
-        (checked.code, checked.count("FAULT")),
-        (Some(0), 0),
-        "{checked:#?}"
-    );
+    assert_eq!(checked.code, Some(0), "{checked:#?}");
     checked.says("ok", "`now` answers");
 }

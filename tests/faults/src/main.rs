@@ -42,18 +42,6 @@ async fn fault(input: Fault) -> Result<String, Failure> {
     Ok("done".into())
 }
 
-/// Runs a fault of a function that is not async.
-fn block(Fault { kind }: Fault) -> Result<String, Failure> {
-    match kind {
-        Kind::Block => thread::sleep(Duration::from_secs(3)),
-        Kind::Hang => loop {
-            thread::park();
-        },
-        _ => return Err(Failure::new("Only blocking is a fault of this tool")),
-    }
-    Ok("done".into())
-}
-
 /// Says whose mail it is.
 #[derive(Deserialize, JsonSchema)]
 struct Mail {}
@@ -67,9 +55,6 @@ fn main() -> Result<(), lambda_tools::Error> {
     let mut tools = samples::tools();
     tools.extend([
         Tool::new("Fault.Do@1.0.0", fault)
-            .secret("KEY")
-            .timeout(limit),
-        Tool::new("Fault.Block@1.0.0", block)
             .secret("KEY")
             .timeout(limit),
         Tool::new("Mail.Whose@1.0.0", whose).user_id(),

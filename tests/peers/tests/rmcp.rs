@@ -18,7 +18,6 @@ use test_support::{
     Running, built,
     documents::blocks,
     function, isolated,
-    marks::Scratch,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     repository,
 };
@@ -96,29 +95,6 @@ async fn rmcp_works_in_both_eras() {
         };
         peer.verify(toolbox, client).await;
     }
-}
-
-/// It sends no id by itself.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what sam build makes; run tests/all"]
-async fn a_call_that_rmcp_repeats_has_one_effect() {
-    let effects = Scratch::new("rmcp-orders");
-    let mut faults = isolated(Command::new(function("faults")));
-    faults.env("LONG_TOOLS", "1").env("EFFECTS", &effects.0);
-    let (_running, url) = Running::serving(&mut faults);
-    let url = format!("{url}/mcp");
-    let client = connect(&url, KEY, &ClientLifecycleMode::Initialize).await;
-    let client = client.unwrap();
-    let mut texts = Vec::new();
-    for _ in 0..2 {
-        let request = CallToolRequestParams::new("Long_Order");
-        let request = request.with_arguments(json!({"text": "one"}).as_object().unwrap().clone());
-        texts.push(text_of(&client.call_tool(request).await.unwrap()).to_owned());
-    }
-    assert!(texts[0].contains("written for"), "{texts:?}");
-    assert!(texts[1].starts_with("The same call was made "), "{texts:?}");
-    assert_eq!(effects.text().lines().count(), 1);
-    client.cancel().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,10 +8,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::{
@@ -22,7 +19,6 @@ use axum::{
     response::Response,
 };
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
 
 use crate::{Served, answer};
 
@@ -35,51 +31,18 @@ pub struct DynamoDb {
 struct Service {
     name: String,
     table: Table,
-    /// The number of writes of whole items so far.
-    writes: AtomicUsize,
-    stall: Option<Stall>,
-}
-
-/// A write that gets no response.
-struct Stall {
-    nth: usize,
-    is_applied: bool,
-    reached: Notify,
 }
 
 impl DynamoDb {
     /// Starts a server with one table, which is empty.
     pub async fn start(table: &str) -> Self {
-        Self::start_with(table, None).await
-    }
-
-    /// Starts a server that does not respond to one of the writes of items, which it applies or not.
-    pub async fn stalling(table: &str, nth: usize, is_applied: bool) -> Self {
-        let reached = Notify::new();
-        let stall = Stall {
-            nth,
-            is_applied,
-            reached,
-        };
-        Self::start_with(table, Some(stall)).await
-    }
-
-    async fn start_with(table: &str, stall: Option<Stall>) -> Self {
         let service = Arc::new(Service {
             name: table.to_owned(),
             table: Table::default(),
-            writes: AtomicUsize::new(0),
-            stall,
         });
         let router = Router::new().fallback(respond);
         let served = Served::start(router.with_state(Arc::clone(&service))).await;
         Self { served, service }
-    }
-
-    /// Waits for the write that gets no response.
-    pub async fn stalled(&self) {
-        let stall = self.service.stall.as_ref();
-        stall.expect("it stalls").reached.notified().await;
     }
 
     /// Returns its URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -104,9 +67,7 @@ impl DynamoDb {
 }
 
 async fn respond(State(service): State<Arc<Service>>, headers: HeaderMap, body: Bytes) -> Response {
-    // A task of its own goes on when the client closes the connection.
-    let handled = tokio::spawn(async move { service.handle(&headers, &body).await });
-    let (status, body) = match handled.await.unwrap() {
+    let (status, body) = match service.handle(&headers, &body) {
         Ok(body) => (200, body),
         Err(error) => (error.status, error.body),
     };
@@ -115,23 +76,7 @@ async fn respond(State(service): State<Arc<Service>>, headers: HeaderMap, body: 
 }
 
 impl Service {
-    async fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
-        let (operation, body) = self.decode(headers, body)?;
-        let is_stalled = |it: &&Stall| {
-            operation == Operation::Put && self.writes.fetch_add(1, Ordering::SeqCst) + 1 == it.nth
-        };
-        let Some(stall) = self.stall.as_ref().filter(is_stalled) else {
-            return self.table.apply(operation, &body);
-        };
-        if stall.is_applied {
-            self.table.apply(operation, &body)?;
-        }
-        stall.reached.notify_one();
-        // Until the client closes the connection.
-        std::future::pending().await
-    }
-
-    fn decode(&self, headers: &HeaderMap, body: &[u8]) -> Result<(Operation, Value), ApiError> {
+    fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
         let target = headers["x-amz-target"].to_str().unwrap_or_default();
         let operation = match target {
             "DynamoDB_20120810.GetItem" => Operation::Get,
@@ -148,7 +93,7 @@ impl Service {
         if body["TableName"] != *self.name {
             return Err(ApiError::unsupported("another table"));
         }
-        Ok((operation, body))
+        self.table.apply(operation, &body)
     }
 }
 

@@ -110,21 +110,11 @@ pub fn built(path: &str) -> PathBuf {
 
 /// Returns a command without the environment variables that would change its behaviour.
 pub fn isolated(mut command: Command) -> Command {
+    const NAMES: &str =
+        "HOST PORT RECORD_EVENTS RUST_LOG ALLOWED_HOSTS LOG_CALLS LOG_FORMAT SHUTDOWN_SECONDS";
     let changes_behaviour = |name: &str| {
-        ["AWS_", "TOOLS_", "TWILIO_", "GMAIL_", "OTEL_"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-            || [
-                "HOST",
-                "PORT",
-                "RECORD_EVENTS",
-                "RUST_LOG",
-                "ALLOWED_HOSTS",
-                "LOG_CALLS",
-                "LOG_FORMAT",
-                "SHUTDOWN_SECONDS",
-            ]
-            .contains(&name)
+        let mut prefixes = "AWS_ TOOLS_ TWILIO_ GMAIL_ OTEL_".split(' ');
+        prefixes.any(|it| name.starts_with(it)) || NAMES.split(' ').any(|it| it == name)
     };
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(changes_behaviour) {
@@ -281,11 +271,15 @@ impl Running {
     /// Starts a local tool server on a free port; returns it and its URL.
     pub fn serving(command: &mut Command) -> (Self, String) {
         let running = Self::start(command.env("PORT", "0"));
-        let line = running.line_with("Serving tools on", 20);
-        let (_, url) = line.split_once("on ").unwrap();
-        let url = url.to_owned();
+        let url = running.url_after("Serving tools on");
         running.line_with("curl", 5);
         (running, url)
+    }
+
+    /// Waits for the line with this text; returns the URL at its end.
+    pub fn url_after(&self, text: &str) -> String {
+        let line = self.line_with(text, 20);
+        line.split_once("on ").unwrap().1.to_owned()
     }
 
     /// Returns the exit code, if the process exits by itself within `seconds`.

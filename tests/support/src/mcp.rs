@@ -58,22 +58,14 @@ enum Outcome {
 
 /// Returns the calls and their outcomes.
 fn table() -> [(&'static str, Value, Outcome); 4] {
+    let add = "Calculator_Add";
+    let sum = Outcome::Value(json!({"result": 15}));
+    let invalid = Outcome::Failure("- a: Must be a number.");
+    let failure = Outcome::Failure("Doorbell ID not found");
     [
-        (
-            "Calculator_Add",
-            json!({"a": 10, "b": 5}),
-            Outcome::Value(json!({"result": 15})),
-        ),
-        (
-            "Calculator_Add",
-            json!({"a": "x", "b": 5}),
-            Outcome::Failure("- a: Must be a number."),
-        ),
-        (
-            "Doorbell_Ring",
-            json!({"doorbell_id": "none"}),
-            Outcome::Failure("Doorbell ID not found"),
-        ),
+        (add, json!({"a": 10, "b": 5}), sum),
+        (add, json!({"a": "x", "b": 5}), invalid),
+        ("Doorbell_Ring", json!({"doorbell_id": "none"}), failure),
         ("Calculator_Ad", json!({}), Outcome::UnknownTool),
     ]
 }

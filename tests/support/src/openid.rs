@@ -36,10 +36,8 @@ impl OpenId {
         let settings = settings.iter();
         command.args(settings.map(|(name, value)| format!("{name}={value}")));
         let running = Running::start(&mut command);
-        let line = running.line_with("Serving OpenID on", 20);
-        let (_, url) = line.split_once("on ").unwrap();
         Self {
-            url: url.to_owned(),
+            url: running.url_after("Serving OpenID on"),
             _running: running,
         }
     }

@@ -1,12 +1,10 @@
 //! Documents of attackers, and files of tools that they have edited, for `serve` and `zip`.
 
-use std::{fs, fs::File, io::Write, net::TcpStream, process::Command, thread, time::Duration};
-
-use tokio::time::timeout;
+use std::{fs, fs::File, process::Command, thread, time::Duration};
 
 use test_support::{Running, aws::CREDENTIALS, isolated, lambda::LAMBDA};
 
-use super::{Ended, Folder, PETS, is_harmless, serve::serving, zip};
+use super::{Ended, Folder, PETS, is_harmless, zip};
 
 /// Starts `serve`; returns what it has printed until a line has the text, or it has ended.
 pub(super) fn printed_until(text: &str, folder: &Folder, file: &str) -> String {
@@ -101,19 +99,4 @@ fn neither_addresses_nor_secrets_of_the_server_are_chosen() {
             assert!(it.contains(left_out.unwrap_or(expected)), "{row}: {it}");
         }
     }
-}
-
-/// More than the server has places for.
-#[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_keep_no_place() {
-    let (_running, url) = serving(&Folder::new("idle"), "pets.yaml", &[]);
-    let address = url.trim_start_matches("http://");
-    let mut open = Vec::new();
-    for sent in ["", "GET /health HTTP/1.1\r\nX-Half: "].repeat(300) {
-        open.push(TcpStream::connect(address).unwrap());
-        open.last().unwrap().write_all(sent.as_bytes()).unwrap();
-    }
-    let health = reqwest::get(format!("{url}/health"));
-    let health = timeout(Duration::from_secs(5), health).await.unwrap();
-    assert!(health.unwrap().status().is_success());
 }

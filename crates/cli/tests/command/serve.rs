@@ -1,7 +1,5 @@
 //! `lambda-tools serve`: what it derives of a document, and what it says if it cannot.
 
-use std::fmt::Write as _;
-
 use axum::{Router, http::HeaderMap, routing::get};
 use serde_json::{Value, json};
 use test_support::{Running, Served};
@@ -23,7 +21,7 @@ pub(super) async fn fastapi() -> Served {
 }
 
 /// Starts the command; returns it, and the server's URL.
-pub(super) fn serving(folder: &Folder, words: &str, secrets: &[(&str, &str)]) -> (Running, String) {
+fn serving(folder: &Folder, words: &str, secrets: &[(&str, &str)]) -> (Running, String) {
     let words: Vec<_> = words.split_whitespace().collect();
     let mut command = folder.command(&[&["serve"], &words[..]].concat());
     Running::serving(command.envs(secrets.iter().copied()))
@@ -41,11 +39,8 @@ async fn a_document_of_fastapi_is_served_at_once() {
     let folder = Folder::new("fastapi");
     let document = format!("{}/openapi.json", api.url);
     let secret = ("ORDERS_HTTPBEARER", "token-of-orders");
-    let (_running, url) = serving(
-        &folder,
-        &format!("{document} --include-tag ORDERS"),
-        &[secret],
-    );
+    let words = format!("{document} --include-tag ORDERS");
+    let (_running, url) = serving(&folder, &words, &[secret]);
     let order = json!({"item": "tea"});
     let call = json!({"tool_id": "Orders.ReadOrder", "input": {"order_id": 7}});
     let answer = post(&format!("{url}/tools/call"), call).await;
@@ -54,10 +49,8 @@ async fn a_document_of_fastapi_is_served_at_once() {
     let mcp = format!("{url}/mcp");
     let call = json!({"name": "Orders_ReadOrder", "arguments": {"order_id": 7}});
     let answer = post(&mcp, message("tools/call", call)).await;
-    assert_eq!(
-        answer["result"]["structuredContent"]["result"], order,
-        "{answer}"
-    );
+    let result = &answer["result"]["structuredContent"]["result"];
+    assert_eq!(*result, order, "{answer}");
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
     let answer = &post(&mcp, message("initialize", hello)).await["result"];
     assert_eq!(answer["instructions"], "Orders of customers.", "{answer}");
@@ -85,35 +78,20 @@ fn next_command(printed: &str) -> &str {
 fn the_printed_command_serves() {
     let folder = Folder::new("next");
     folder.write("orders.json", FASTAPI);
-    folder.write(
-        "paths.yaml",
-        &PETS.replace("https://pets.example/v1", "/v1/"),
-    );
-    let mut many = PETS.to_owned();
-    for number in 0..41 {
-        write!(
-            many,
-            "  /x{number}:\n    get: {{tags: [Many], responses: {{}}}}\n"
-        )
-        .unwrap();
-    }
+    let paths = PETS.replace("https://pets.example/v1", "/v1/");
+    folder.write("paths.yaml", &paths);
+    let path = |number: u8| format!("  /x{number}:\n    get: {{tags: [Many], responses: {{}}}}\n");
+    let many = PETS.to_owned() + &(0..41).map(path).collect::<String>();
     folder.write("more.yaml", &many);
     let head = PETS.split("  /pets").next().unwrap();
     folder.write("only.yaml", &many.replace(PETS, head));
-    folder.write(
-        "many.yaml",
-        &many
-            .replace("tags: [Many]", "tags: [Few]")
-            .replacen("[Few]", "[Many]", 21),
-    );
+    let few = many.replace("tags: [Many]", "tags: [Few]");
+    folder.write("many.yaml", &few.replacen("[Few]", "[Many]", 21));
+    let private = "pets.yaml --base-url http://10.0.0.1/v1";
     for (words, code, said) in [
         ("orders.json", 1, "the document names no server: "),
         ("paths.yaml", 1, "not an absolute http URL, but \"/v1/\": "),
-        (
-            "pets.yaml --base-url http://10.0.0.1/v1",
-            1,
-            "does not use TLS",
-        ),
+        (private, 1, "does not use TLS"),
         ("many.yaml", 0, "    20  Few\n"),
         // These are too many for one list: the command chooses another tag, or a search.
         ("more.yaml", 0, "    41  Many\n"),
@@ -134,19 +112,12 @@ fn the_printed_command_serves() {
 fn what_cannot_be_served_is_said() {
     let folder = Folder::new("refused");
     let is_named = "did you mean \"Pets\"? It has \"Old, unused\", \"Pets\"";
-    folder
-        .types("serve pets.yaml --include-tag Pet")
-        .fails(is_named);
-    refuses(
-        &folder,
-        "pets.yaml pets.yaml",
-        "--toolkit NAME -o NAME.json",
-    );
-    refuses(
-        &folder,
-        "pets.yaml other.yaml --base-url https://pets.example/v2",
-        "--base-url is for one document",
-    );
+    let ended = folder.types("serve pets.yaml --include-tag Pet");
+    ended.fails(is_named);
+    let twice = "pets.yaml pets.yaml";
+    refuses(&folder, twice, "--toolkit NAME -o NAME.json");
+    let moved = "pets.yaml other.yaml --base-url https://pets.example/v2";
+    refuses(&folder, moved, "--base-url is for one document");
 }
 
 /// Checks an error that the command finds in the tools, after it has said what they are.
@@ -160,20 +131,15 @@ fn refuses(folder: &Folder, words: &str, expected: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_documents_have_one_server() {
     let folder = Folder::new("several");
-    folder.write(
-        "cats.yaml",
-        &PETS
-            .replace("Pets API", "Cats")
-            .replace("https://pets.example", "http://127.0.0.1:1"),
-    );
+    let cats = PETS.replace("Pets API", "Cats");
+    let cats = cats.replace("https://pets.example", "http://127.0.0.1:1");
+    folder.write("cats.yaml", &cats);
     folder.run("pets.yaml --all -o tools.json").succeeds();
     let (_running, url) = serving(&folder, "cats.yaml tools.json", &[]);
     let tools = reqwest::get(format!("{url}/tools")).await.unwrap();
     let tools = tools.text().await.unwrap();
-    assert!(
-        tools.contains("Cats.GetPet") && tools.contains("Pets.GetPet"),
-        "{tools}"
-    );
+    let has_both = tools.contains("Cats.GetPet") && tools.contains("Pets.GetPet");
+    assert!(has_both, "{tools}");
 }
 
 /// On Linux, 0.0.0.0 leads to this machine, but is not its address.
@@ -188,9 +154,6 @@ async fn a_document_of_another_machine_chooses_nothing_on_this_one() {
     let served = Served::start(router.route("/tools.json", get(async || tools))).await;
     let url = served.url.replace("127.0.0.1", "0.0.0.0");
     refuses(&folder, &format!("{url}/pets.yaml"), "does not use TLS");
-    refuses(
-        &folder,
-        &format!("{url}/tools.json"),
-        "download it, read it",
-    );
+    let tools = format!("{url}/tools.json");
+    refuses(&folder, &tools, "download it, read it");
 }

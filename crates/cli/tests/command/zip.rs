@@ -1,19 +1,13 @@
 //! `lambda-tools zip`: what it packs runs on Lambda.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, fs, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 use test_support::{
     aws::{CREDENTIALS, emulated},
-    function_url::FunctionUrl,
-    installed, isolated,
-    lambda::calling,
+    installed,
     openid::OpenId,
-    programs::{Prism, Rie},
+    programs::Rie,
     repository,
     sam::{Template, of_type},
 };
@@ -67,28 +61,19 @@ fn a_folder_has_what_is_deployed() {
 fn what_lambda_would_not_run_is_not_packed() {
     let folder = Folder::new("unpacked");
     folder.run("pets.yaml --all -o tools.json").succeeds();
-    let other = if architecture() == "arm64" {
-        "x86_64"
-    } else {
-        "arm64"
-    };
+    let mut others = ["arm64", "x86_64"].into_iter();
+    let other = others.find(|it| *it != architecture()).unwrap();
     let ended = folder.types(&format!("zip tools.json -o made --architecture {other}"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let command = ended.stderr.lines().last().unwrap();
     let packed = folder.tools("tools.json").to_json();
-    for (text, expected) in [
-        ("{}".to_owned(), "the file of tools is not valid: "),
-        (
-            packed.replace("\"format\": 1", "\"format\": 2"),
-            "has the format 2, not 1",
-        ),
-        (packed.replace("https://", "http://"), "does not use TLS"),
-        (
-            packed.replace("Pets.GetPet@", "Pets GetPet@"),
-            "Pets GetPet",
-        ),
+    for (from, to, expected) in [
+        (&*packed, "{}", "the file of tools is not valid: "),
+        ("\"format\": 1", "\"format\": 2", "has the format 2, not 1"),
+        ("https://", "http://", "does not use TLS"),
+        ("Pets.GetPet@", "Pets GetPet@", "Pets GetPet"),
     ] {
-        folder.write("edited.json", &text);
+        folder.write("edited.json", &packed.replace(from, to));
         let words = format!("zip edited.json -o made --architecture {}", architecture());
         folder.types(&words).fails(expected);
     }
@@ -96,21 +81,6 @@ fn what_lambda_would_not_run_is_not_packed() {
     folder
         .types(command.trim().strip_prefix("lambda-tools ").unwrap())
         .succeeds();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn on_lambda_the_program_serves_the_tools_beside_it() {
-    let folder = Folder::new("bootstrap");
-    folder.run("pets.yaml --all -o tools.json").succeeds();
-    pack(&folder);
-    let mut program = isolated(Command::new(folder.0.join("made/bootstrap")));
-    let environment = [("TOOLS_AUTH", "none"), ("PETS_KEY", "a-key-of-pets")];
-    let function = FunctionUrl::start(&mut program, &environment).await;
-    let tools = reqwest::get(format!("{}/tools", function.url))
-        .await
-        .unwrap();
-    let tools = tools.text().await.unwrap();
-    assert!(tools.contains("Pets.GetPet"), "{tools}");
 }
 
 /// Unpacks the zip that was made; returns the program in it.
@@ -124,37 +94,9 @@ fn deployed(folder: &Folder) -> PathBuf {
     assert_eq!(listed, expected);
     // Lambda sets the permissions, and Python does not.
     let program = folder.0.join("deployed/bootstrap");
-    fs::set_permissions(
-        &program,
-        fs::metadata(folder.0.join("made/bootstrap"))
-            .unwrap()
-            .permissions(),
-    )
-    .unwrap();
+    let packed = fs::metadata(folder.0.join("made/bootstrap")).unwrap();
+    fs::set_permissions(&program, packed.permissions()).unwrap();
     program
-}
-
-/// Figma's tools, in a function that AWS's emulator runs; Prism plays Figma.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs AWS SAM and Prism; run tests/all"]
-async fn the_zip_calls_the_api_as_its_document_says() {
-    let folder = Folder::new("figma");
-    folder.write("tools.json", include_str!("../figma/tools.json"));
-    pack(&folder);
-    let program = deployed(&folder);
-    let body = figma_posts_a_comment(&program).await;
-    assert_eq!(body["success"], true, "{body}");
-    assert!(body["value"].is_object(), "{body}");
-}
-
-async fn figma_posts_a_comment(program: &Path) -> Value {
-    let prism = Prism::start("figma").await;
-    let settings = [("API_URL", &*prism.url), ("FIGMA_TOKEN", "figd_token")];
-    let function = Rie::start(program, &settings).await;
-    let input = json!({"file_key": "abc", "message": "Looks good"});
-    let call = json!({"tool_id": "Figma.PostComment", "input": input});
-    let answer = function.invoke(&calling(&call, &[])).await;
-    serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
 }
 
 /// With the variables, secrets and tables of the template, in AWS's emulator. The secret of the tool

@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use test_support::{
     Served,
     documents::blocks,
-    marks::Scratch,
     mcp::{KEY, LEGACY, MODERN, Peer, WRONG_KEY, calls},
     node,
 };
 pub(crate) use test_support::{limited, stdout_of};
 use toolbox::Endpoints;
 
-use crate::support::{Running, faults, installed, repository, server, toolbox};
+use crate::support::{installed, repository, server, toolbox};
 
 /// Serves the toolbox from this process.
 async fn serve(auth: impl Into<Auth>, secrets: Secrets) -> Served {
@@ -123,37 +122,5 @@ async fn the_published_typescript_clients_work() {
         let client =
             async |url: String| answers_of(&mut node_script("mcp_clients.mjs"), &url, name);
         peer.verify(toolbox, client).await;
-    }
-}
-
-/// FastMCP's command sends the headers in its configuration.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs what tests/all builds, and a client of PyPI"]
-async fn a_header_in_a_clients_configuration_brings_a_secret() {
-    let mut faults = faults();
-    faults.env("TOOLS_SECRET_HEADERS", "KEY=X-Customer-Key");
-    let (_running, url) = Running::serving(&mut faults);
-    for (headers, expected) in [
-        (json!({"X-Customer-Key": "abc-123"}), "done"),
-        (
-            json!({}),
-            "The client has to send the secret 'KEY' in the header",
-        ),
-    ] {
-        let name = format!("fastmcp-{}.json", std::process::id());
-        let file = Scratch(std::env::temp_dir().join(name));
-        let server = json!({"url": format!("{url}/mcp"), "headers": headers});
-        let config = json!({"mcpServers": {"tools": server}}).to_string();
-        std::fs::write(&file.0, config).unwrap();
-        let mut fastmcp = limited(installed("fastmcp"));
-        fastmcp
-            .arg("call")
-            .arg(&file.0)
-            .args(["Fault_Do", "kind=nothing"]);
-        let output = tokio::task::block_in_place(|| fastmcp.output()).unwrap();
-        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        // The command wraps long lines.
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(expected), "{text}");
     }
 }

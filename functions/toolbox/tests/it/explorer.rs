@@ -15,8 +15,7 @@ const KEY: &str = "marked-key-of-a-partner";
 async fn the_page_is_announced_and_served_unless_it_is_turned_off() {
     for (setting, status) in [("", 200), ("yes", 200), ("no", 404)] {
         let running = Running::start(toolbox().env("PORT", "0").env("TOOLS_EXPLORER", setting));
-        let line = running.line_with("Serving tools on", 20);
-        let url = line.split_once("on ").unwrap().1.to_owned();
+        let url = running.url_after("Serving tools on");
         let next = running.line_with("", 5);
         let announced = format!("Explore and try the tools: {url}/");
         assert_eq!(next == announced, status == 200, "{next}");

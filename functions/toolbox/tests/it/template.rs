@@ -77,14 +77,8 @@ fn actions_of_toolbox(parameters: &Parameters<'_>) -> Vec<(String, Value)> {
 fn sam_and_cfn_lint_accept_the_templates() {
     for template in ["template.yaml", "crates/cli/src/zip/template.yaml"] {
         let mut sam = Command::new(installed("sam"));
-        sam.args([
-            "validate",
-            "--lint",
-            "--region",
-            "us-east-1",
-            "-t",
-            template,
-        ]);
+        sam.args("validate --lint --region us-east-1 -t".split(' '));
+        sam.arg(template);
         sam.current_dir(repository("."));
         let output = sam.env("SAM_CLI_TELEMETRY", "0").output();
         let stdout = stdout_of(&output.unwrap());
@@ -229,12 +223,7 @@ fn tasks_have_what_they_need_if_there_are_any() {
         let parameters = [("Tasks", tasks)];
         let has_tasks = tasks == "yes";
         let resources = TEMPLATE.resources(&parameters);
-        for name in [
-            "ToolboxInvokesItself",
-            "ToolboxTasks",
-            "UndoneTasks",
-            "TasksUndone",
-        ] {
+        for name in "ToolboxInvokesItself ToolboxTasks UndoneTasks TasksUndone".split(' ') {
             assert_eq!(resources.contains_key(name), has_tasks, "{name}");
         }
         assert_eq!(properties("Toolbox", &parameters)["Timeout"], limit);

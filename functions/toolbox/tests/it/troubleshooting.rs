@@ -139,6 +139,9 @@ async fn local_servers() -> Vec<String> {
 
     let (running, url) = Running::serving(toolbox().env("TOOLS_AUTH", "api-key"));
     text_of(client.get(format!("{url}/tools")).bearer_auth("any")).await;
+    // An alarm counts errors: the owner has to do something.
+    let line = running.line_with("a secret for authentication", 5);
+    assert!(line.contains("ERROR"), "{line}");
     said.push(running.line_with("unauthenticated", 5));
 
     let (_running, url) = Running::serving(&mut toolbox());
