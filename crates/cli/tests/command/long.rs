@@ -75,7 +75,7 @@ async fn within_a_minute_an_agent_answers_from_a_document() {
         let claude = ClaudeCode::new("minute");
         let typed = |line: &str| format!("PATH='{programs}':$PATH; exec env {line}");
         let command = format!("lambda-tools serve {}/openapi.json", document.url);
-        let line = shown("lambda-tools serve api.yaml").replace("ORDERS_KEY=…", secret);
+        let line = format!("{secret} {}", shown("lambda-tools serve api.yaml"));
         // The README says to drop it.
         let dropped = if api.is_some() { " --include-method get" } else { "" };
         let line = line.replace(dropped, "");
