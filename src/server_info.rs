@@ -170,10 +170,8 @@ mod tests {
                 "paths": {"/pets": {"get": {"operationId": "list", "responses": {}}}}});
             let api = OpenApi::new(document, OpenApiOptions::all()).unwrap();
             let info = ServerInfo::from(&api.reduce().unwrap().tools);
-            assert_eq!(
-                json!([info.title, info.version, info.description]),
-                expected
-            );
+            let named = json!([info.title, info.version, info.description]);
+            assert_eq!(named, expected);
         }
     }
 }

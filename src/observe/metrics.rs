@@ -137,15 +137,10 @@ mod tests {
         let dimensions = json!([["tool", "version", "reason"]]);
         assert_eq!(directive["Dimensions"], dimensions);
         assert_eq!(directive["Metrics"][0]["Name"], "Rejections");
-        let fields = [
-            "reason",
-            "Rejections",
-            "ValidationErrors",
-            "tool",
-            "version",
-        ];
+        let fields = "reason Rejections ValidationErrors tool version".split(' ');
+        let fields: Vec<_> = fields.map(|name| &line[name]).collect();
         let expected = json!(["invalid_input", 1, 3, "none", "none"]);
-        assert_eq!(json!(fields.map(|name| &line[name])), expected);
+        assert_eq!(json!(fields), expected);
     }
 
     #[test]

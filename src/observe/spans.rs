@@ -262,10 +262,7 @@ mod tests {
             (format!("00-{REST}-1"), None),
             (format!("00-{REST}"), None),
             (PARENT.to_uppercase(), None),
-            (
-                PARENT.replace("0af7651916cd43dd8448eb211c80319c", &"0".repeat(32)),
-                None,
-            ),
+            (PARENT.replace(&REST[..32], &"0".repeat(32)), None),
             (PARENT.replace("b7ad6b7169203331", &"0".repeat(16)), None),
             (PARENT.replace("319c", "319"), None),
             (PARENT.replace("0af7", "+af7"), None),

@@ -203,14 +203,8 @@ mod tests {
             ("tool:SMS.Send=7/day", Quota::per_day(7).of_tool("SMS.Send")),
         ] {
             assert_eq!(Quota::parse(text).as_ref(), Some(&expected), "{text}");
-            let Quota {
-                limit,
-                window,
-                subject,
-                ..
-            } = &expected;
-            let written = format!("{subject}={limit}/{}", window.name());
-            assert_eq!(written, text);
+            let (limit, window) = (expected.limit, expected.window.name());
+            assert_eq!(format!("{}={limit}/{window}", expected.subject), text);
         }
         let invalid = ",all,all=1,all=1/week,all=+1/day,all=-1/day,all=/day,all=1.5/day,\
             all=99999999999999999999/day,=1/day,caller+tool=1/day,tool:A.B+caller=1/day,\

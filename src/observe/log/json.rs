@@ -239,13 +239,11 @@ mod tests {
                 "it {}", "\\ says",
             );
         });
-        assert_eq!(
-            lines,
-            [json!({
-                "level": "WARN", "message": "it \\ says", "text": "\"quoted\"\n\u{1}é",
-                "nan": null, "whole": -3, "yes": true, "debug": "[1, 2]", "error": "shown",
-            })]
-        );
+        let expected = json!({
+            "level": "WARN", "message": "it \\ says", "text": "\"quoted\"\n\u{1}é",
+            "nan": null, "whole": -3, "yes": true, "debug": "[1, 2]", "error": "shown",
+        });
+        assert_eq!(lines, [expected]);
     }
 
     #[test]
@@ -258,13 +256,11 @@ mod tests {
             let _span = tracing::info_span!("background", key).entered();
             tracing::info!(key, pin = 7_654_321_012_345_678_u64, "later: {key:?}");
         });
-        assert_eq!(
-            lines,
-            [json!({
-                "level": "INFO", "message": "later: \"[secret]\"", "key": "[secret]",
-                "pin": "[secret]", "span": {"name": "background", "key": "[secret]"},
-            })]
-        );
+        let expected = json!({
+            "level": "INFO", "message": "later: \"[secret]\"", "key": "[secret]",
+            "pin": "[secret]", "span": {"name": "background", "key": "[secret]"},
+        });
+        assert_eq!(lines, [expected]);
     }
 
     #[test]

@@ -290,10 +290,8 @@ mod tests {
     #[test]
     fn a_key_may_be_sent_in_either_header() {
         let document = document_for(ApiKeys::with_ids(["KEY"]));
-        assert_eq!(
-            document["security"],
-            json!([{"apiKey": []}, {"bearer": []}])
-        );
+        let either = json!([{"apiKey": []}, {"bearer": []}]);
+        assert_eq!(document["security"], either);
         let has_401 = |path: &str, method: &str| {
             let operation = &document["paths"][path][method];
             operation["responses"].get("401").is_some()
@@ -314,10 +312,8 @@ mod tests {
             .scope("tools.call");
         let document = document_for(auth);
         let schemes = &document["components"]["securitySchemes"];
-        assert_eq!(
-            schemes["signIn"]["openIdConnectUrl"],
-            "https://idp.example/.well-known/openid-configuration"
-        );
+        let url = "https://idp.example/.well-known/openid-configuration";
+        assert_eq!(schemes["signIn"]["openIdConnectUrl"], url);
         assert!(schemes["signIn2"].is_object());
         let required = |scopes: Value| json!([{"signIn": scopes}, {"signIn2": scopes}]);
         assert_eq!(document["security"], required(json!(["tools.call"])));

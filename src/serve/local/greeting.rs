@@ -168,18 +168,12 @@ mod tests {
 
     #[test]
     fn the_routes_are_those_of_the_served_protocols() {
-        let openapi = if cfg!(feature = "openapi") {
-            "GET  /openapi.json|"
-        } else {
-            ""
-        };
+        let openapi = ["", "GET  /openapi.json|"][usize::from(cfg!(feature = "openapi"))];
         let oxp = "GET  /health|GET  /tools|POST /tools/call|POST /tools/{tool_id}/call|";
         let opentool = "GET  /opentool/version|GET  /opentool/load|POST /opentool/call";
+        let all = format!("{oxp}{openapi}POST /mcp|{opentool}|curl |claude mcp add ");
         for (protocols, lines) in [
-            (
-                Protocol::ALL,
-                format!("{oxp}{openapi}POST /mcp|{opentool}|curl |claude mcp add "),
-            ),
+            (Protocol::ALL, all),
             (&[Protocol::Oxp], format!("{oxp}{openapi}curl ")),
             (&[Protocol::Mcp], "POST /mcp|claude mcp add ".to_owned()),
             (&[Protocol::OpenTool], opentool.to_owned()),
@@ -231,15 +225,10 @@ mod tests {
         let issuer = Oidc::issuer("https://idp.example");
         let auth = Auth::from(issuer).or(ApiKeys::with_ids(["KEY"]));
         let text = greeting_of(&server().auth(auth));
-        assert!(
-            text.contains("users can sign in at https://idp.example.\n"),
-            "{text}"
-        );
+        let says = |part: &str| assert!(text.contains(part), "{text}");
+        says("users can sign in at https://idp.example.\n");
+        says("-H \"Authorization: Bearer $KEY\"");
         assert!(text.contains("tools http://127.0.0.1:9000/mcp\n") || text.ends_with("/mcp"));
-        assert!(
-            text.contains(r#"-H "Authorization: Bearer $KEY""#),
-            "{text}"
-        );
     }
 
     /// A terminal obeys control characters, and a mark of direction hides what is pasted.
@@ -282,11 +271,9 @@ mod tests {
         let adds = || plain("Y.Adds@1.0.0").destructive(false);
         let may = || plain("X.May@1.0.0");
         let deletes = || plain("A.Deletes@1.0.0").destructive(true);
+        let all = vec![deletes(), may(), adds(), reads().secret("K")];
         for (tools, expected) in [
-            (
-                vec![deletes(), may(), adds(), reads().secret("K")],
-                "Z.Reads@1.0.0",
-            ),
+            (all, "Z.Reads@1.0.0"),
             (vec![deletes(), may(), adds()], "Y.Adds@1.0.0"),
             (vec![deletes(), may()], "X.May@1.0.0"),
             (vec![deletes()], "A.Deletes@1.0.0"),

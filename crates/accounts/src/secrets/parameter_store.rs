@@ -184,10 +184,8 @@ mod tests {
     #[test]
     fn a_parameter_answers_the_request_for_its_name_and_selector() {
         let of = |name: &str, selector: Option<&str>| {
-            let arn = format!(
-                "arn:aws:ssm:eu-west-1:1:parameter/{}",
-                name.trim_start_matches('/')
-            );
+            let path = name.trim_start_matches('/');
+            let arn = format!("arn:aws:ssm:eu-west-1:1:parameter/{path}");
             let parameter = Parameter::builder().name(name).arn(arn);
             parameter.set_selector(selector.map(str::to_owned)).build()
         };
@@ -208,12 +206,8 @@ mod tests {
             (&format!("{arn}:3"), "/a/KEY", Some(":3"), true),
             (arn, "/a/KEYS", None, false),
         ] {
-            let parameter = of(name, selector);
-            assert_eq!(
-                is_at(asked, &parameter),
-                is_answer,
-                "{asked} {name} {selector:?}"
-            );
+            let answers = is_at(asked, &of(name, selector));
+            assert_eq!(answers, is_answer, "{asked} {name} {selector:?}");
         }
     }
 

@@ -178,19 +178,13 @@ mod tests {
         for (text, qualified, version) in [
             ("Calculator.Add", "Calculator.Add", None),
             ("Calculator.Add@1", "Calculator.Add", Some("1.0.0")),
-            (
-                "Calculator.Add@10.20.30",
-                "Calculator.Add",
-                Some("10.20.30"),
-            ),
+            ("A.B@10.20.30", "A.B", Some("10.20.30")),
             ("_._@0", "_._", Some("0.0.0")),
         ] {
             let selector: Selector = text.parse().unwrap();
-            let expected = version.map(|it| it.parse().unwrap());
-            assert_eq!(
-                (&*selector.qualified, selector.version),
-                (qualified, expected)
-            );
+            let expected: Option<Version> = version.map(|it| it.parse().unwrap());
+            assert_eq!(&*selector.qualified, qualified);
+            assert_eq!(selector.version, expected);
         }
     }
 

@@ -109,10 +109,8 @@ async fn messages_do_not_have_the_secret() {
     let cx = testing::context().secret("NOTES_KEY", "a-long-secret");
     let said = json!({"message": "a-long-secret is not a key"}).to_string();
     let failure = answered(&cx.build(), 400, said).await.unwrap_err();
-    assert_eq!(
-        failure.message(),
-        "The API rejected the request: [secret] is not a key"
-    );
+    let message = "The API rejected the request: [secret] is not a key";
+    assert_eq!(failure.message(), message);
 }
 
 /// The tools, their inputs and their errors.
@@ -129,9 +127,8 @@ const ERRORS: &str = r#"[
 #[tokio::test]
 async fn many_operations_are_found_described_and_called() {
     let api = Recorder::start().await;
-    let json = tools()
-        .to_json()
-        .replacen("\"title\"", "\"searchable\": true, \"title\"", 1);
+    let json = tools().to_json();
+    let json = json.replacen("\"title\"", "\"searchable\": true, \"title\"", 1);
     let tools = ApiTools::from_json(&json).unwrap();
     let cx = context(&tools);
     let toolkit = toolkit(tools, &api.url);

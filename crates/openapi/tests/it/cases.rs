@@ -68,11 +68,8 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
     let api = Recorder::answering(move |_| response_of(&answer)).await;
     let mut cx = testing::context().user_id("ada");
     for id in tools.secrets() {
-        let value = case["env"][&id]
-            .as_str()
-            .unwrap_or("user:secret-value")
-            .to_owned();
-        cx = cx.secret(id, value);
+        let value = case["env"][&id].as_str();
+        cx = cx.secret(id, value.unwrap_or("user:secret-value"));
     }
     let toolkit = toolkit(tools, &api.url);
     let (entry, input) = (&toolkit.entries()[0], case["call"].clone());
@@ -82,10 +79,8 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
     };
     let requests = api.take();
     if expected.contains_key("refused") {
-        let error = outcome
-            .err()
-            .map(|it| it.message().to_owned())
-            .unwrap_or_default();
+        let error = outcome.err().map(|it| it.message().to_owned());
+        let error = error.unwrap_or_default();
         if !requests.is_empty() || !listed("refused").iter().all(|it| error.contains(it)) {
             faults.push(format!("it is not refused: {error} {requests:?}"));
         }
@@ -112,9 +107,8 @@ async fn judged(case: &Value, document: Value) -> Vec<String> {
             faults.push(format!("{name} is {:?}, not {value}", request.header(name)));
         }
     }
-    let missing = listed("body_has")
-        .into_iter()
-        .filter(|it| !body.contains(it));
+    let missing = listed("body_has").into_iter();
+    let missing = missing.filter(|it| !body.contains(it));
     faults.extend(missing.map(|it| format!("no {it:?} in {body:?}")));
     faults
 }

@@ -22,10 +22,8 @@ impl Inputs {
     }
 
     fn below(&mut self, count: usize) -> usize {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        let state = self.state.wrapping_mul(6_364_136_223_846_793_005);
+        self.state = state.wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.state >> 33).unwrap() % count.max(1)
     }
 
@@ -83,9 +81,7 @@ impl Inputs {
     }
 
     fn list(&mut self, schema: &Value) -> Value {
-        let least = usize::try_from(schema["minItems"].as_u64().unwrap_or(1))
-            .unwrap()
-            .max(1);
+        let least = schema["minItems"].as_u64().unwrap_or(1).max(1);
         let items = (0..least.min(20)).map(|_| self.value(&schema["items"]));
         let mut items: Vec<Value> = items.collect();
         if schema["uniqueItems"] == true {

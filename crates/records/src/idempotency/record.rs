@@ -270,10 +270,8 @@ mod tests {
             {"b": [1, {"a": null}], "a": "é\u{0}\""}, "x".repeat(100_000),
         ]);
         for value in values.as_array().unwrap() {
-            let bytes = encode(
-                Duration::from_micros(1500),
-                &Ok(Output::Value(value.clone())),
-            );
+            let output = Ok(Output::Value(value.clone()));
+            let bytes = encode(Duration::from_micros(1500), &output);
             let Some((duration, Ok(Output::Json(text)))) = decode(&bytes) else {
                 panic!("{value}");
             };
@@ -288,10 +286,8 @@ mod tests {
             let failure = Failure::internal(reason, "m").developer_message("d");
             let failed = Err(failure.prompt("p").retry_after(Duration::from_millis(7)));
             let replayed = decode(&encode(Duration::ZERO, &failed));
-            assert_eq!(
-                format!("{replayed:?}"),
-                format!("{:?}", Some((Duration::ZERO, failed)))
-            );
+            let expected = Some((Duration::ZERO, failed));
+            assert_eq!(format!("{replayed:?}"), format!("{expected:?}"));
         }
     }
 

@@ -114,10 +114,12 @@ fn progress_of(params: &[(u128, Value)]) -> Vec<f64> {
     done.map(Option::unwrap).collect()
 }
 
-async fn json_of(response: Response) -> Value {
+/// Asserts that a response is the result of the tool, and no stream.
+async fn assert_json(response: Response) {
     assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
     let body = response.into_body().collect().await.unwrap().to_bytes();
-    serde_json::from_slice(&body).unwrap()
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["result"], 7);
 }
 
 async fn ms(ms: u64) {
@@ -140,10 +142,10 @@ async fn a_report_is_an_event_at_once_and_the_response_is_the_last_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_a_string_or_an_integer() {
+async fn a_call_without_a_token_or_streams_gets_json() {
     let server = server(|cx| async move {
         cx.progress(1, None, "");
-        ms(1).await;
+        ms(30_000).await;
     });
     for token in [json!("x"), json!(""), json!(0), json!(-1), json!(u64::MAX)] {
         let response = send(server.clone(), &token, STREAMS, streaming()).await;
@@ -151,35 +153,20 @@ async fn a_token_is_a_string_or_an_integer() {
         let sent = format!("\"progressToken\":{token},");
         assert!(chunks[0].1.contains(&sent), "{chunks:?}");
     }
+    // A token is a string or an integer.
     for token in [json!(null), json!(1.5), json!(true), json!([1]), json!({})] {
-        let response = send(server.clone(), &token, STREAMS, streaming()).await;
-        let answer = json_of(response).await;
-        assert_eq!(answer["result"]["structuredContent"]["result"], 7);
+        assert_json(send(server.clone(), &token, STREAMS, streaming()).await).await;
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_without_streams_gets_json() {
-    let server = server(|cx| async move {
-        cx.progress(1, None, "");
-        ms(30_000).await;
-    });
-    for accept in [
-        "application/json",
-        "application/json, text/html",
-        "application/json, text/event-stream-like",
-    ] {
-        let response = send(server.clone(), &json!("t"), accept, streaming()).await;
-        let answer = json_of(response).await;
-        assert_eq!(answer["result"]["structuredContent"]["result"], 7);
+    for other in ["", ", text/html", ", text/event-stream-like"] {
+        let accept = format!("application/json{other}");
+        assert_json(send(server.clone(), &json!("t"), &accept, streaming()).await).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_ends_before_its_first_report_gets_json() {
     let quick = server(|_| ms(9_999));
-    let answer = json_of(ask(quick).await).await;
-    assert_eq!(answer["result"]["structuredContent"]["result"], 7);
+    assert_json(ask(quick).await).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -115,22 +115,16 @@ impl Fixture {
             Ok(None) => "none".to_owned(),
             Err(read) => {
                 let mut words = ["denied", "down", "throttled"].into_iter();
-                words
-                    .find(|it| error(it) == Some(read.clone()))
-                    .unwrap()
-                    .to_owned()
+                let word = words.find(|it| error(it) == Some(read.clone()));
+                word.unwrap().to_owned()
             }
         }
     }
 
     /// Returns the ids of each request, without spaces between them.
     fn requests(&self) -> Vec<String> {
-        self.requests
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|ids| ids.concat())
-            .collect()
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|ids| ids.concat()).collect()
     }
 
     async fn reread(&self, id: &str, rejected: &Secret) -> Option<String> {

@@ -72,30 +72,14 @@ async fn a_call_without_time_left_is_over_at_once() {
     }
 }
 
-/// Creates a memory for a few calls, and for the outcomes of four.
-fn small_memory(records: usize) -> Idempotency {
-    Idempotency::in_store(Memory::new(MemoryLimits {
-        records,
-        bytes: 800,
-        ..LIMITS
-    }))
-}
-
-#[tokio::test]
-async fn a_full_memory_takes_no_other_call() {
-    let deduplication = Deduplication::new(small_memory(2), FIXED);
-    let claim = async |key| claim(&deduplication, key, RepeatPolicy::AtMostOnce, None).await;
-    for key in ["1", "2"] {
-        assert!(matches!(claim(key).await, Ok(ClaimResult::Claimed(_))));
-    }
-    // Otherwise the call would run now, and again if it is repeated.
-    let error = claim("3").await.err().expect("an error");
-    assert!(error.is_temporary());
-}
-
 #[tokio::test]
 async fn an_outcome_without_room_is_not_kept() {
-    let deduplication = Deduplication::new(small_memory(9), FIXED);
+    // There is room for the outcomes of four calls.
+    let memory = Memory::new(MemoryLimits {
+        bytes: 800,
+        ..LIMITS
+    });
+    let deduplication = Deduplication::new(Idempotency::in_store(memory), FIXED);
     for number in 0..5 {
         let key = &*number.to_string();
         let claim = async || claim(&deduplication, key, RepeatPolicy::AtMostOnce, None).await;
