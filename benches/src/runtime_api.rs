@@ -5,9 +5,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{
-        BufRead, BufReader, Write, {self},
-    },
+    io::{self, BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     time::{Duration, Instant, SystemTime},

@@ -79,10 +79,8 @@ impl SecretSearch {
 
     /// Returns the encoded secret that a text contains.
     pub(crate) fn found(&self, text: &[u8]) -> Option<&str> {
-        let found = self
-            .0
-            .iter()
-            .find(|(finder, _)| finder.find(text).is_some());
+        let mut all = self.0.iter();
+        let found = all.find(|(finder, _)| finder.find(text).is_some());
         found.map(|(_, encoded)| encoded.as_str())
     }
 }

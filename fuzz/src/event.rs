@@ -63,9 +63,7 @@ fn check_event(function: &FuzzedFunction, event: &str) {
 
 /// Checks that the answer to a call by itself is the body alone.
 fn check_direct(body: &Value) {
-    let is_call = ["success", "result"]
-        .iter()
-        .any(|it| body.get(it).is_some());
+    let is_call = body.get("success").or(body.get("result")).is_some();
     let status = match body.get("parameter_errors") {
         _ if is_call => 200,
         Some(_) => 422,
@@ -123,11 +121,8 @@ fn headers_of(response: &Value) -> Vec<(String, String)> {
     for map in [&response["headers"], &response["multiValueHeaders"]] {
         for (name, value) in map.as_object().into_iter().flatten() {
             assert!(HeaderName::try_from(name).is_ok(), "{response}");
-            let values = value
-                .as_array()
-                .cloned()
-                .unwrap_or_else(|| vec![value.clone()]);
-            for value in values {
+            let one = std::slice::from_ref(value);
+            for value in value.as_array().map_or(one, Vec::as_slice) {
                 let value = value.as_str().expect("a header's value is a text");
                 assert!(HeaderValue::from_str(value).is_ok(), "{response}");
                 headers.push((name.to_ascii_lowercase(), value.to_owned()));

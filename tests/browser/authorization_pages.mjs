@@ -4,13 +4,11 @@
 // problem is a message in the log, such as a violation of the content security policy, a style that is not applied, a
 // request besides the page itself, content that is wider than the window, a button that is cut off or too small, an
 // element without a visible focus, or a finding of axe-core, which also measures contrast.
-import { readFileSync } from 'node:fs';
-import { launch } from './browser_support.mjs';
+import { AXE, launch } from './browser_support.mjs';
 
 const [out, ...pages] = process.argv.slice(2);
 const SIZES = [{ width: 375, height: 667, isMobile: true, deviceScaleFactor: 2 }, { width: 800, height: 600 }];
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
 const browser = await launch();
 const page = await browser.newPage();
@@ -53,7 +51,7 @@ async function focusProblems() {
 }
 
 async function axeProblems() {
-  await page.evaluate(`${axe}; undefined`);
+  await page.evaluate(`${AXE}; undefined`);
   const { violations, incomplete } = await page.evaluate((tags) => axe.run(document, { runOnly: tags }), TAGS);
   return [...violations, ...incomplete].map(({ id, nodes }) => `axe: ${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`);
 }

@@ -323,13 +323,12 @@ fn shop(tools: Vec<Tool>) -> Toolkit {
 
 /// Returns a tool that needs tokens of three providers, one of which nobody knows.
 fn with_two_accounts() -> Tool {
-    Tool::new("Accounts.Copy@1.0.0", async |_: Nothing| {
-        Ok::<_, Failure>(())
-    })
-    .description("Copies from one account to another.")
-    .authorization("google", ["mail"])
-    .authorization("unknown", ["all"])
-    .authorization("github", ["repo"])
+    let copy = async |_: Nothing| Ok::<_, Failure>(());
+    Tool::new("Accounts.Copy@1.0.0", copy)
+        .description("Copies from one account to another.")
+        .authorization("google", ["mail"])
+        .authorization("unknown", ["all"])
+        .authorization("github", ["repo"])
 }
 
 /// Returns a tool that says for whom it runs.
@@ -357,13 +356,8 @@ fn arguments() -> Tool {
             "arguments": arguments.as_object().map(serde_json::Map::len),
         }))
     };
-    Tool::dynamic(
-        "Any.Arguments@1.0.0",
-        "Takes any arguments.",
-        input,
-        json!({}),
-        run,
-    )
+    let (description, any) = ("Takes any arguments.", json!({}));
+    Tool::dynamic("Any.Arguments@1.0.0", description, input, any, run)
 }
 
 /// Returns a tool that asks its user.

@@ -67,11 +67,8 @@ impl Stub {
 }
 
 fn json_response(status: u16, body: &Value) -> Response {
-    answer(
-        status,
-        &[("content-type", "application/json")],
-        body.to_string(),
-    )
+    let headers = [("content-type", "application/json")];
+    answer(status, &headers, body.to_string())
 }
 
 /// Returns Google's error body.

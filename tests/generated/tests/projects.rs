@@ -35,15 +35,14 @@ struct Project {
 impl Project {
     /// Generates a project with the default answers, except for `answers`.
     fn generate(name: &str, answers: &[(&str, &str)]) -> Self {
-        let answers = [&[CLONE], answers].concat();
-        Self::generate_from(&repository("templates/function"), name, &answers)
+        Self::generate_with(name, &[&[CLONE], answers].concat())
     }
 
-    /// Generates a project from a copy of the template, with these answers alone.
-    fn generate_from(template: &Path, name: &str, answers: &[(&str, &str)]) -> Self {
+    /// Generates a project with these answers alone.
+    fn generate_with(name: &str, answers: &[(&str, &str)]) -> Self {
         let mut command = Command::new(installed("cargo-lambda").canonicalize().unwrap());
         command.args(["lambda", "new", name, "--no-interactive", "--template"]);
-        command.arg(template);
+        command.arg(repository("templates/function"));
         for (variable, value) in answers {
             command.args(["--render-var", &format!("{variable}={value}")]);
         }
@@ -89,10 +88,8 @@ fn parent_without(name: &str) -> PathBuf {
     let parent = repository("target/template");
     fs::create_dir_all(&parent).unwrap();
     let parent = parent.canonicalize().unwrap();
-    let _ = symlink(
-        repository(".").canonicalize().unwrap(),
-        parent.join("lambda_tools"),
-    );
+    let clone = parent.join("lambda_tools");
+    let _ = symlink(repository(".").canonicalize().unwrap(), clone);
     if !name.is_empty() {
         let _ = fs::remove_dir_all(parent.join(name));
     }
@@ -104,11 +101,8 @@ fn built_below() -> PathBuf {
 }
 
 fn stdout_of(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{stdout}\n{stderr}");
-    stdout
+    println!("{command:?}");
+    test_support::stdout_of(&command.output().unwrap())
 }
 
 /// Starts a server that plays GitHub, for the token `a-token`.
@@ -140,12 +134,8 @@ fn answers_as_its_readme_says(project: &Project, terminal: &mut Terminal) {
     let calls = ["curl ", "cargo lambda invoke "];
     let is_call = |command: &str| calls.iter().any(|call| command.starts_with(call));
     let answers = typed.iter().filter(|(command, _)| is_call(command));
-    let answers: Vec<_> = answers.map(|(_, answer)| answer).collect();
-    assert_eq!(answers.len(), 2);
-    assert!(
-        answers.iter().all(|it| it.contains("It panics")),
-        "{answers:?}"
-    );
+    let answers = answers.map(|(_, answer)| answer.contains("It panics"));
+    assert_eq!(answers.collect::<Vec<_>>(), [true, true], "{typed:?}");
 }
 
 /// cargo-lambda asks the questions of a template also if their answers were given.
@@ -160,17 +150,14 @@ fn nobody_is_asked_where_the_library_is() {
     asked.arg(repository("templates/function").canonicalize().unwrap());
     asked.args(["--render-var", "lambda_tools=../lambda_tools"]);
     let shown = stdout_of(asked.current_dir(&parent));
-    assert!(
-        shown.contains("Which protocols does the function speak?"),
-        "{shown}"
-    );
-    assert!(!shown.contains("lambda_tools"), "{shown}");
+    let is_asked = shown.contains("Which protocols does the function speak?");
+    assert!(is_asked && !shown.contains("lambda_tools"), "{shown}");
 }
 
 /// Creates a project with these answers alone, and returns its dependency on the library as cargo reads
 /// it.
 fn dependency_from(name: &str, answers: &[(&str, &str)]) -> Value {
-    let project = Project::generate_from(&repository("templates/function"), name, answers);
+    let project = Project::generate_with(name, answers);
     let arguments = ["metadata", "--no-deps", "--format-version", "1"];
     let metadata = stdout_of(project.command("cargo").args(arguments));
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -260,10 +247,8 @@ mod long {
         ];
         let project = Project::generate("other_tools", &answers);
         let manifest = project.text("Cargo.toml");
-        assert!(
-            manifest.contains("features = [\"explorer\", \"jwt\", \"secrets-manager\"]"),
-            "{manifest}"
-        );
+        let features = "features = [\"explorer\", \"jwt\", \"secrets-manager\"]";
+        assert!(manifest.contains(features), "{manifest}");
         assert!(!project.folder.join("events/find-issues.json").exists());
         project.cargo(&["fmt", "--check"]);
         project.cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);

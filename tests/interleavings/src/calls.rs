@@ -17,7 +17,7 @@ use lambda_tools::{
 use serde_json::{Value, json};
 
 use crate::{
-    Bounds, Call, Scenario, Setup, act_tool, bounds,
+    Call, Scenario, Setup, act_tool, bounds,
     execution::{Execution, hold_both, violates},
     network::{Connection, Network, Shared},
     process::function,
@@ -199,10 +199,8 @@ impl Calls {
             if !has_id {
                 tool = tool.once_within(WINDOW);
             }
-            function(
-                Server::new(Toolkit::new([tool]).unwrap()).idempotency(idempotency),
-                process,
-            )
+            let server = Server::new(Toolkit::new([tool]).unwrap());
+            function(server.idempotency(idempotency), process)
         };
         Self {
             is_at_most_once,
@@ -319,10 +317,8 @@ mod long {
     #[ignore = "takes half a minute; run .ci/long"]
     fn claims_that_become_free() {
         let calls = |policy| Calls::new(policy, true, &[0, 2000]);
-        let bounds = Bounds {
-            suspends: true,
-            ..bounds(1, 1, &[6500])
-        };
+        let mut bounds = bounds(1, 1, &[6500]);
+        bounds.suspends = true;
         hold_both("calls, suspended", calls, bounds);
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use test_support::openid::form_in;
 
 use crate::{
-    Bounds, Call, Scenario, Setup, bounds,
+    Call, Scenario, Setup, bounds,
     execution::{Execution, hold, violates},
     network::{Connection, Network, Shared},
     process::{function, send},
@@ -94,9 +94,8 @@ async fn transport(
 impl ProviderState {
     /// Uses the refresh token in the body of a request. Returns the body of the response.
     fn refresh(&mut self, process: usize, body: &str, network: &Shared<Network>) -> String {
-        let number = body
-            .split('&')
-            .find_map(|it| it.strip_prefix("refresh_token=r"));
+        let mut fields = body.split('&');
+        let number = fields.find_map(|it| it.strip_prefix("refresh_token=r"));
         let number: usize = number.and_then(|it| it.parse().ok()).unwrap_or(usize::MAX);
         if number < self.refreshes && !self.is_revoked {
             self.is_revoked = true;
@@ -339,10 +338,8 @@ fn slow_responses_within_their_limits() {
 #[test]
 fn leases_that_expire() {
     let refreshes = Refreshes::new(&[0, 2000]);
-    let bounds = Bounds {
-        suspends: true,
-        ..bounds(1, 1, &[18_000])
-    };
+    let mut bounds = bounds(1, 1, &[18_000]);
+    bounds.suspends = true;
     hold("refreshes, leases", &refreshes, bounds);
 }
 

@@ -13,7 +13,7 @@ use lambda_tools::{
     testing::LambdaFunction,
 };
 use serde_json::{Value, json};
-use test_support::mcp::MODERN;
+use test_support::mcp::modern;
 
 use self::{
     Step::{Call, Cancel, Get, Work},
@@ -81,15 +81,10 @@ async fn act(
 }
 
 /// Sends a request of a client that takes tasks.
-async fn request(function: &LambdaFunction, method: &str, mut params: Value) -> Value {
+async fn request(function: &LambdaFunction, method: &str, params: Value) -> Value {
     let extension = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = extension;
-    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
-    let name = [&params["name"], &params["taskId"]].into_iter();
-    let name = name.clone().find(|it| it.is_string());
-    let headers = json!({"content-type": "application/json", "mcp-protocol-version": MODERN,
-                         "mcp-method": method, "mcp-name": name});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let (headers, body) = modern(method, params, extension);
+    let headers: Value = headers.into_iter().collect();
     let response = send(function, "POST", "/mcp", &headers, &body.to_string()).await;
     serde_json::from_str(response["body"].as_str().unwrap()).unwrap()
 }
@@ -312,10 +307,8 @@ mod long {
     #[ignore = "takes half a minute; run .ci/long"]
     fn workers_that_are_suspended() {
         let steps = [(Call(0), 1), (Work(0), 0), (Get(0), 1)];
-        let bounds = Bounds {
-            suspends: true,
-            ..bounds(1, 1, &[10_500])
-        };
+        let mut bounds = bounds(1, 1, &[10_500]);
+        bounds.suspends = true;
         hold("suspended", AHEAD, &steps, bounds);
     }
 }

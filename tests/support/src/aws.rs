@@ -7,13 +7,12 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
     response::Response,
 };
 use serde_json::{Value, json};
 
-use crate::{Running, Served, free_address, installed, requests::Recorder};
+use crate::{Running, Served, answer, free_address, installed, requests::Recorder};
 
 /// Variables with the region and the credentials of an AWS client.
 pub const CREDENTIALS: [(&str, &str); 3] = [
@@ -157,15 +156,12 @@ impl AwsProxy {
             Some("DynamoDB") => "dynamodb",
             _ => "secretsmanager",
         };
-        let credential = format!("test/20260101/us-east-1/{service}/aws4_request");
+        let credential = format!("Credential=test/20260101/us-east-1/{service}/aws4_request");
         let request = reqwest::Client::new()
             .post(&self.state.emulator)
             .header("x-amz-target", action)
             .header("content-type", "application/x-amz-json-1.1")
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={credential}"),
-            )
+            .header("authorization", format!("AWS4-HMAC-SHA256 {credential}"))
             .body(body.to_string());
         let response = request.send().await.unwrap();
         let status = response.status();
@@ -228,19 +224,15 @@ async fn forward(proxy: &GateState, action: &str, request: Request) -> Response 
     let body = axum::body::to_bytes(body, 10_000_000).await.unwrap();
     let is_write = ["PutItem", "DeleteItem"].contains(&action);
     let json = serde_json::from_slice(&body).unwrap_or_default();
-    proxy
-        .requests
-        .lock()
-        .unwrap()
-        .push((action.to_owned(), json));
+    let recorded = (action.to_owned(), json);
+    proxy.requests.lock().unwrap().push(recorded);
     let fixed = proxy.fixed_response.lock().unwrap().clone();
     let refused = proxy.refused.lock().unwrap().clone();
     let refused = refused.filter(|(text, _)| String::from_utf8_lossy(&body).contains(text));
     let fixed = fixed.or(refused.map(|(_, error)| (400, error)));
     if let Some((status, body)) = fixed {
-        let response = Response::builder().status(status);
-        let response = response.header("content-type", "application/x-amz-json-1.1");
-        return response.body(Body::from(body.to_string())).unwrap();
+        let headers = [("content-type", "application/x-amz-json-1.1")];
+        return answer(status, &headers, body.to_string());
     }
     let url = format!("{}{}", proxy.emulator, parts.uri);
     let mut headers = parts.headers;
@@ -254,15 +246,12 @@ async fn forward(proxy: &GateState, action: &str, request: Request) -> Response 
     drop(writing);
     match received {
         Ok(received) => {
-            let mut response = Response::builder().status(received.status());
-            if let Some(kind) = received.headers().get("content-type") {
-                response = response.header("content-type", kind);
-            }
-            response
-                .body(Body::from(received.bytes().await.unwrap()))
-                .unwrap()
+            let kind = received.headers().get("content-type").cloned();
+            let kind = kind.iter().map(|it| ("content-type", it.to_str().unwrap()));
+            let (status, headers) = (received.status().as_u16(), kind.collect::<Vec<_>>());
+            answer(status, &headers, received.bytes().await.unwrap())
         }
         // The emulator is down.
-        Err(_) => Response::builder().status(502).body(Body::empty()).unwrap(),
+        Err(_) => answer(502, &[], ""),
     }
 }

@@ -77,9 +77,7 @@ pub async fn played_model(tool: String, input: Value) -> Served {
 fn next_block(request: &Value, tool: &str, input: &Value) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let messages = list(&request["messages"]);
-    let mut blocks = messages
-        .iter()
-        .flat_map(|message| list(&message["content"]));
+    let mut blocks = messages.iter().flat_map(|it| list(&it["content"]));
     let result = blocks.find(|block| block["tool_use_id"] == "toolu_call");
     let mut tools = list(&request["tools"]).into_iter();
     match result {
@@ -130,9 +128,6 @@ fn stream(block: &Value) -> Response {
         let name = event["type"].as_str().unwrap();
         format!("event: {name}\ndata: {event}\n\n")
     });
-    answer(
-        200,
-        &[("content-type", "text/event-stream")],
-        events.concat(),
-    )
+    let headers = [("content-type", "text/event-stream")];
+    answer(200, &headers, events.concat())
 }

@@ -30,11 +30,8 @@ pub fn table(heading: &str) -> Vec<Vec<String>> {
 
 /// Returns the words between backquotes.
 pub fn quoted(cell: &str) -> Vec<String> {
-    cell.split('`')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_owned)
-        .collect()
+    let words = cell.split('`').skip(1).step_by(2);
+    words.map(str::to_owned).collect()
 }
 
 /// Returns the README and the pages below `docs/`, each with its path and its text.
@@ -194,10 +191,8 @@ fn matches_line(expected: &str, actual: &str) -> bool {
 /// The reason why no test covers the block.
 pub fn covered(block: &Block, previous: Option<&Block>) -> Result<(), String> {
     if let Some(reason) = &block.mark {
-        let is_explained = !reason.is_empty();
-        return is_explained
-            .then_some(())
-            .ok_or("the mark has no reason".into());
+        let is_explained = (!reason.is_empty()).then_some(());
+        return is_explained.ok_or("the mark has no reason".into());
     }
     let mut words = block.language.split(',');
     let is_console = |block: &&Block| block.language == "console" && block.mark.is_none();

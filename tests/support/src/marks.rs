@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     files_below,
+    issuer::sign_with_secret,
     lambda::{event, invoke_on},
 };
 
@@ -66,11 +67,8 @@ fn mark(event: &mut Value) {
     if let Ok(mut body) = serde_json::from_slice(bytes) {
         mark_context(&mut body);
         let marked = body.to_string();
-        *text = if is_base64 {
-            STANDARD.encode(marked)
-        } else {
-            marked
-        };
+        let encoded = is_base64.then(|| STANDARD.encode(&marked));
+        *text = encoded.unwrap_or(marked);
     }
 }
 
@@ -160,12 +158,9 @@ impl Drop for Scratch {
 
 /// Returns a JWT that is valid for an hour.
 pub fn token(secret: &str) -> String {
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap();
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let claims = json!({"sub": "user_123", "exp": now.as_secs() + 3600});
-    let key = jsonwebtoken::EncodingKey::from_secret(secret.as_bytes());
-    jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
+    sign_with_secret(secret, &claims)
 }
 
 /// Runs a function on events and searches its reports and its output for marks.
@@ -189,15 +184,11 @@ pub async fn search(
     variables.extend(environment);
     let (reports, printed) = invoke_on(&mut command, &events, &variables).await;
     assert_eq!(reports.len(), events.len());
-    assert!(printed.len() > events.len(), "{what}: nothing is logged");
-    assert!(
-        printed.iter().any(|line| line.contains("TRACE")),
-        "{what}: nothing is logged at TRACE"
-    );
-    assert_unmarked(
-        what,
-        reports.iter().map(|(_, response, _)| response.to_string()),
-    );
+    let is_traced = printed.iter().any(|line| line.contains("TRACE"));
+    assert!(is_traced, "{what}: nothing is logged at TRACE");
+    assert!(printed.len() > events.len(), "{what}: too little is logged");
+    let responses = reports.iter().map(|(_, response, _)| response.to_string());
+    assert_unmarked(what, responses);
     assert_unmarked(what, printed.clone());
     assert_unmarked(what, [stderr.text()]);
     printed

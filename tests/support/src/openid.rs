@@ -166,11 +166,8 @@ impl Browser {
             let is_form = page.contains("Sign in") || page.contains("Allow access");
             assert!(status == 200 && is_form, "{status} {url} {page}");
             let action = if act == Act::Allow { "allow" } else { "deny" };
-            let fields = [
-                ("login", &*self.user),
-                ("password", "x"),
-                ("action", action),
-            ];
+            let login = ("login", &*self.user);
+            let fields = [login, ("password", "x"), ("action", action)];
             let sent = self.client.post(url.clone()).form(&fields).send();
             response = sent.await.unwrap();
         }
@@ -187,11 +184,10 @@ pub fn form_in(page: &str) -> Option<&str> {
 async fn page_of(response: Response) -> Page {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().unwrap().to_owned();
     let headers = response.headers().iter();
+    let headers = headers.map(|(name, value)| (name.to_string(), text(value)));
     Page {
         status: response.status().as_u16(),
-        headers: headers
-            .map(|(name, value)| (name.to_string(), text(value)))
-            .collect(),
+        headers: headers.collect(),
         body: response.text().await.unwrap(),
     }
 }

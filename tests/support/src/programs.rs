@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     Running, Served, free_address,
     function_url::{event_of, response_of},
-    isolated,
+    in_python, isolated,
     lambda::LAMBDA,
     node, repository,
 };
@@ -61,14 +61,13 @@ impl Prism {
     pub async fn start(document: &str) -> Self {
         let address = free_address();
         let script = "target/openapi-tools/node_modules/@stoplight/prism-cli/dist/index.js";
+        let document = format!("target/openapi-documents/{document}.json");
         let mut command = Command::new(node());
         command
             .arg(repository(script))
             .args(["mock", "--host", "127.0.0.1", "--verboseLevel", "warn"])
             .args(["--port", &address.port().to_string()])
-            .arg(repository(&format!(
-                "target/openapi-documents/{document}.json"
-            )));
+            .arg(repository(&document));
         Self {
             url: format!("http://{address}"),
             // It reads the document first.
@@ -150,10 +149,5 @@ fn emulator() -> PathBuf {
         "aarch64" => "arm64",
         other => other,
     };
-    let file = format!("site-packages/samcli/local/rapid/aws-lambda-rie-{processor}");
-    let lib = fs::read_dir(repository("target/venv/lib"));
-    let mut pythons = lib.expect("run tests/all, which installs AWS SAM");
-    let emulator =
-        pythons.find_map(|it| Some(it.ok()?.path().join(&file)).filter(|it| it.exists()));
-    emulator.expect("run tests/all, which installs AWS SAM")
+    in_python(&format!("samcli/local/rapid/aws-lambda-rie-{processor}"))
 }

@@ -68,11 +68,8 @@ impl Template {
         match function {
             "Condition" => self.holds(argument.as_str().unwrap(), parameters),
             "Fn::Equals" => {
-                let texts = items
-                    .iter()
-                    .map(|it| text_of(&self.resolve(it, parameters)));
-                let texts: Vec<_> = texts.collect();
-                texts[0] == texts[1]
+                let text = |it| text_of(&self.resolve(it, parameters));
+                text(&items[0]) == text(&items[1])
             }
             "Fn::Not" => !values.next().unwrap(),
             "Fn::And" => values.all(|value| value),

@@ -40,9 +40,7 @@ fn played_github() -> (Running, String) {
     let mut command = Command::new(node());
     command.arg(repository("target/openid/fake_github.mjs"));
     let running = Running::start(&mut command);
-    let line = running.line_with("Serving GitHub on", 20);
-    let (_, url) = line.split_once("on ").unwrap();
-    let url = url.to_owned();
+    let url = running.url_after("Serving GitHub on");
     (running, url)
 }
 
@@ -50,9 +48,8 @@ fn played_github() -> (Running, String) {
 fn signs_in_and_calls(terminal: &mut Terminal, github: &str, server: &str) {
     let callback = format!("{server}/authorization/github/callback");
     let allows = format!("{github}/test/redirect_uri");
-    terminal.type_line(&format!(
-        "curl -G --data-urlencode 'uri={callback}' {allows}"
-    ));
+    let curl = format!("curl -G --data-urlencode 'uri={callback}' {allows}");
+    terminal.type_line(&curl);
     let mut client = Command::new(installed("python"));
     client.arg(repository("functions/toolbox/tests/mcp_oauth.py"));
     client.args([&format!("{server}/mcp"), "alice"]);
@@ -152,10 +149,8 @@ async fn the_commands_of_the_guide_end_in_an_agent_that_reaches_the_deployed_too
     let test = "src/tests.rs";
     let project = parent.join("my-tools");
     let tests = fs::read_to_string(project.join(test)).unwrap();
-    assert!(
-        tests.contains(r#"("NASA_KEY", "VALUE_OF_NASA_KEY")"#),
-        "{tests}"
-    );
+    let secret = r#"("NASA_KEY", "VALUE_OF_NASA_KEY")"#;
+    assert!(tests.contains(secret), "{tests}");
     let recorded = "events/0001-post-tools-call-Nasa-FindPicture.expected.json";
     let recorded = fs::read_to_string(project.join(recorded)).unwrap();
     assert!(recorded.contains("A Black Hole"), "{recorded}");
