@@ -77,7 +77,11 @@ async fn within_a_minute_an_agent_answers_from_a_document() {
         let command = format!("lambda-tools serve {}/openapi.json", document.url);
         let line = format!("{secret} {}", shown("lambda-tools serve api.yaml"));
         // The README says to drop it.
-        let dropped = if api.is_some() { " --include-method get" } else { "" };
+        let dropped = if api.is_some() {
+            " --include-method get"
+        } else {
+            ""
+        };
         let line = line.replace(dropped, "");
         let mut line = line.replace("lambda-tools serve api.yaml", &command);
         let start = Instant::now();
