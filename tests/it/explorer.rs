@@ -170,6 +170,7 @@ async fn the_page_and_its_data_are_on_their_paths_if_they_are_turned_on() {
     for (server, method, path, status, start) in vec![
         (without, "GET", "/agents/", 404, "{"),
         (own, "GET", "/", 200, "own"),
+        (explorer().explorer(false), "GET", "/", 404, "{"),
         (explorer(), "HEAD", "/", 200, ""),
         (explorer(), "HEAD", "/explorer.json", 200, ""),
         (explorer(), "POST", "/", 405, ""),

@@ -35,6 +35,7 @@ async fn quote(_: Nothing) -> Result<(), Failure> {
 
 /// Spawns a task that outlives the call.
 async fn leave(_: Nothing) -> Result<(), Failure> {
+    tracing::info!("a line of the tool");
     let late = tokio::time::sleep(Duration::from_millis(300));
     tokio::spawn(late.instrument(tracing::info_span!("left behind")));
     Ok(())
@@ -110,6 +111,9 @@ async fn the_log_line_of_a_call_matches_its_response() {
     let generated = &bodies[1]["call_id"];
     assert!(generated.is_string());
     assert_eq!(&calls[1]["call_id"], generated);
+    let mut of_tool = lines.iter();
+    let line = of_tool.find(|it| it["message"] == "a line of the tool");
+    assert_eq!(&line.unwrap()["call_id"], generated);
     assert_eq!(calls[2]["call_id"], longest_id);
     assert_eq!(calls[2]["trace_id"], format!("{}…", &huge[..256]));
     let detail = &bodies[4]["error"]["developer_message"];

@@ -111,7 +111,12 @@ async fn the_failure_of_a_call_without_a_result_says_why() {
     let work = |kind: &str| json!({ "kind": kind });
     for (tool, input, message, detail) in [
         ("T.Never", json!({}), late, "after 50 ms"),
-        ("T.OddKeys", json!({}), odd, ""),
+        (
+            "T.OddKeys",
+            json!({}),
+            odd,
+            "not JSON: key must be a string",
+        ),
         ("T.Work", work("read"), incomplete, "No such file"),
         ("T.Work", work("panic"), internal, ""),
     ] {

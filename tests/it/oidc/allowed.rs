@@ -132,7 +132,7 @@ async fn tasks_are_started_seen_and_cancelled_by_those_who_may_call() {
     }
 }
 
-/// `scopes.rs` has the other lists, and suggestions.
+/// `scopes.rs` has the other lists.
 #[tokio::test]
 async fn lists_show_what_the_rules_let_their_reader_call() {
     let fixture = Fixture::new().await;
@@ -143,6 +143,12 @@ async fn lists_show_what_the_rules_let_their_reader_call() {
             assert!(list.contains("Who"), "{list}");
             assert_eq!(list.contains("Orders"), is_shown, "{group}: {list}");
         }
+        // So does a suggestion.
+        let call = json!({"tool_id": "Orders.Deletes", "input": {}});
+        let event = event("POST", "/tools/call", Some(&fixture.token(group)), &call);
+        let reply = respond(&fixture.function, &event).await.body.to_string();
+        let is_suggested = reply.contains("did you mean Orders.Delete?");
+        assert_eq!(is_suggested, is_shown, "{group}: {reply}");
     }
 }
 
